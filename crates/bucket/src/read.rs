@@ -301,7 +301,7 @@ impl BucketReader {
     pub async fn find_rows(&self, query: &TermQuery) -> Result<Found, Error> {
         let vocabulary =
             if candidates::needs_vocabulary(query) { self.vocabulary().await? } else { None };
-        let resolved = candidates::resolve(query, vocabulary, false);
+        let resolved = resolve(query, vocabulary, false);
         let mut terms = Vec::new();
         resolved.terms(&mut terms);
         terms.sort_unstable();

@@ -45,6 +45,9 @@ impl WordTest {
     /// Prepares a query; `None` if it cannot exclude any rows, or has too many words.
     #[must_use]
     pub fn of(query: &TermQuery) -> Option<Self> {
+        if words_in(query) > MOST_TERMS {
+            return None;
+        }
         let resolved = resolve(query, None, false);
         let mut terms = Vec::new();
         resolved.terms(&mut terms);
@@ -149,6 +152,16 @@ impl WordFilters {
     #[must_use]
     pub fn bytes(&self) -> usize {
         size_of_val(&*self.granules) + size_of_val(&*self.blocks)
+    }
+}
+
+/// Returns the number of words of a query, some of which may have breakers and consist of several.
+fn words_in(query: &TermQuery) -> usize {
+    match query {
+        TermQuery::And(parts) | TermQuery::Or(parts) => parts.iter().map(words_in).sum(),
+        TermQuery::InRaw(inner) => words_in(inner),
+        TermQuery::Word(_) => 1,
+        TermQuery::Prefix(_) | TermQuery::Pattern(_) | TermQuery::All | TermQuery::Nothing => 0,
     }
 }
 

@@ -55,12 +55,13 @@ enum Step {
     Due,
     /// A search is making filters.
     Making,
-    /// The filters did not fit in the memory.
-    Refused,
+    /// The filters did not fit in the memory; they take so many bytes. They are due when there is room.
+    Refused(usize),
 }
 
 impl HotWords {
-    /// Drops the filters of batches that are gone, and others if they take more memory than this.
+    /// Drops the filters of batches that are gone, and others if they take more memory than this. Called once
+    /// per scan, because it looks at all batches.
     pub(crate) fn shrink(&self, most_bytes: usize) {
         let mut state = self.state.lock();
         state.drop_dead();
@@ -70,7 +71,6 @@ impl HotWords {
     /// Returns the filters of each batch.
     pub(crate) fn find(&self, batches: &[RecordBatch]) -> Vec<Option<Arc<WordFilters>>> {
         let mut state = self.state.lock();
-        state.drop_dead();
         state.tick += 1;
         let tick = state.tick;
         let mut found = Vec::with_capacity(batches.len());
@@ -105,10 +105,18 @@ impl HotWords {
     /// Whether the caller has to make filters of a batch now. It must then call [`Self::end`].
     pub(crate) fn begin(&self, batch: &RecordBatch, most_bytes: usize) -> bool {
         let mut state = self.state.lock();
+        let Some(known) = state.known(batch) else { return false };
+        let needed = match known.step {
+            // Nothing is known about their size.
+            Step::Due => 1,
+            Step::Refused(bytes) => bytes.saturating_sub(known.bytes()),
+            Step::Idle | Step::Making => return false,
+        };
         state.make_room(most_bytes);
-        let has_room = state.bytes < most_bytes;
-        let due = state.known(batch).filter(|known| has_room && known.step == Step::Due);
-        due.is_some_and(|known| {
+        if state.bytes.saturating_add(needed) > most_bytes {
+            return false;
+        }
+        state.known(batch).is_some_and(|known| {
             known.step = Step::Making;
             true
         })
@@ -131,7 +139,7 @@ impl HotWords {
         let after = (held - known.bytes()).saturating_add(made.bytes());
         let outcome = if after > most_bytes {
             // The batch keeps the filters that it has, if any.
-            known.step = Step::Refused;
+            known.step = Step::Refused(made.bytes());
             "refused"
         } else {
             (known.step, known.filters) = (Step::Idle, Some(Arc::clone(made)));
@@ -273,9 +281,23 @@ mod tests {
         let mixed = RecordBatch::try_new(hot_schema(), columns).unwrap();
         assert!(words.find(&[part, mixed]).iter().all(Option::is_none));
         drop(one);
+        words.shrink(MOST);
         assert!(words.find(std::slice::from_ref(&two))[0].is_some());
         let state = words.state.lock();
         assert_eq!((state.batches.len(), state.bytes), (1, filters(&two).bytes()));
+    }
+
+    #[test]
+    fn refused_filters_are_made_when_there_is_room() {
+        let words = HotWords::default();
+        let (one, two) = (batch(2_000), batch(2_000));
+        let most = filters(&one).bytes() + filters(&two).bytes() - 1;
+        assert!(made(&words, &one, most));
+        assert!(!made(&words, &two, most), "they do not fit");
+        assert!(!words.begin(&two, most), "they are not made again in vain");
+        drop(one);
+        words.shrink(most);
+        assert!(made(&words, &two, most));
     }
 
     #[test]

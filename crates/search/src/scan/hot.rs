@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use arrow::array::RecordBatch;
 use bucket::{
-    Elsewhere, FieldExtractor, FieldSource, GranuleSet, HotBucket, MissingIndexer, WordFilters,
-    WordTest,
+    Elsewhere, FieldExtractor, FieldSource, GranuleSet, HotBucket, MissingIndexer, TermQuery,
+    WordFilters, WordTest,
 };
 use datafusion::error::{DataFusionError, Result};
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
@@ -48,23 +48,23 @@ pub(super) struct HotFilters {
 impl HotFilters {
     /// Without memory, and so if there are no hot rows, no filters are made or used.
     pub(super) fn of(pruning: &Pruning, words: Arc<HotWords>, most_bytes: usize) -> Self {
-        if most_bytes == 0 {
+        let terms = match most_bytes {
+            0 => TermQuery::All,
+            _ => pruning.terms(&Stale::Nothing),
+        };
+        let Some(test) = WordTest::of(&terms) else {
             return Self { words, most_bytes, test: None, needs_values: false, makes: false };
-        }
-        let with_values = pruning.text_terms(&Stale::Nothing);
-        let needs_values = with_values != pruning.text_terms(&Stale::Everything);
-        let test = WordTest::of(&pruning.terms(&Stale::Nothing));
-        let makes = test.is_some() && WordTest::of(&with_values).is_some();
-        Self { words, most_bytes, test, needs_values, makes }
+        };
+        // Of all terms, names included: in `code=7 OR host=a`, the value decides only together with the name.
+        let needs_values = terms != pruning.terms(&Stale::Everything);
+        let makes = WordTest::of(&pruning.text_terms(&Stale::Nothing)).is_some();
+        Self { words, most_bytes, test: Some(test), needs_values, makes }
     }
 
     fn find(&self, batches: &[RecordBatch]) -> Vec<Option<Arc<WordFilters>>> {
         match &self.test {
             Some(_) => self.words.find(batches),
-            None => {
-                self.words.shrink(self.most_bytes);
-                vec![None; batches.len()]
-            }
+            None => vec![None; batches.len()],
         }
     }
 
@@ -226,7 +226,9 @@ impl Scan {
         }
         let passed = self.passed(part)?;
         let found = passed.as_ref().map_or(0, RecordBatch::num_rows);
-        if gains && found.saturating_mul(FEW) <= rows {
+        // A sort above may have dropped rows that have matched: then few rows say nothing about the words.
+        let all_count = || part.span.is_some_and(|span| self.wanted.needs_all(span));
+        if gains && found.saturating_mul(FEW) <= rows && all_count() {
             self.hot.words.note(&part.rows);
         }
         Ok(passed.into_iter().collect())
@@ -268,7 +270,7 @@ mod tests {
         ArrayRef, DictionaryArray, StringArray, StringViewArray, TimestampMicrosecondArray,
     };
     use arrow::datatypes::Int32Type;
-    use bucket::{TermQuery, hot_schema};
+    use bucket::hot_schema;
     use conf::{Layer, Layers};
 
     use super::*;

@@ -455,6 +455,9 @@ impl EventsTable {
             let words = Arc::clone(&context.hot_words);
             let has_hot = units.iter().any(|unit| matches!(unit, Unit::Hot(_)));
             let word_bytes = if has_hot { context.hot_word_bytes } else { 0 };
+            if has_hot {
+                words.shrink(word_bytes);
+            }
             let hot = HotFilters::of(&pruning, words, word_bytes);
             let scan = Scan {
                 queue: Arc::new(Queue::new(units, partitions)),

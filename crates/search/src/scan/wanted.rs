@@ -69,6 +69,12 @@ impl Wanted {
     pub(super) fn allows(&self, (first, last): Span) -> bool {
         !self.window().intersection(Window { first, last }).is_empty()
     }
+
+    /// Whether all rows in this time span are still needed.
+    pub(super) fn needs_all(&self, (first, last): Span) -> bool {
+        let span = Window { first, last };
+        self.window().intersection(span) == span
+    }
 }
 
 /// A closed interval of times.
@@ -216,6 +222,10 @@ mod tests {
         let mask = newer.window().mask(&batch(vec![11, 10, 12])).unwrap();
         assert_eq!(mask, BooleanArray::from(vec![true, false, true]));
         assert_eq!(newer.window().mask(&batch(vec![11, 12])), None);
+        let needs_all =
+            |wanted: &Wanted, first| wanted.needs_all((EventTime(first), EventTime(12)));
+        assert!(needs_all(&newer, 11) && !needs_all(&newer, 10));
+        assert!(needs_all(&Wanted::default(), 10) && !needs_all(&wanted(|_| lit(false)), 10));
         assert_eq!(Wanted::default().window().mask(&batch(vec![1])), None);
         let none = wanted(|_| lit(false)).window().mask(&batch(vec![1, 2])).unwrap();
         assert_eq!(none.true_count(), 0);

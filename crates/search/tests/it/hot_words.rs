@@ -206,6 +206,23 @@ async fn the_third_search_for_rare_words_reads_few_rows() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn filters_of_texts_alone_are_not_asked_for_values_beside_names() {
+    let mut random = Random(7);
+    let mut events: Vec<SpecEvent> = (0..ROWS).map(|at| event(at, &mut random)).collect();
+    // The value is a part of a word of the text.
+    let raw = "n=100 code:987654x".to_owned();
+    events[100] = SpecEvent { raw, sourcetype: "odd".to_owned(), ..log_event(100) };
+    let service = over(&bucket(&events), 64 << 20).await;
+    for word in ["seldom3", "seldom4"] {
+        done(&service, &format!("search index=main {word} | table n")).await;
+    }
+    let counts = done(&service, "search index=main nowhere | table n").await.counts();
+    assert_eq!(counts.granules_considered, 9, "{counts:?}");
+    let search = "search index=main code=987654 OR host=elsewhere | table n";
+    assert_eq!(done(&service, search).await.page(0, 10).rows.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn searches_for_frequent_words_make_no_filters() {
     let mut random = Random(7);
     let events: Vec<SpecEvent> = (0..ROWS).map(|at| event(at, &mut random)).collect();
