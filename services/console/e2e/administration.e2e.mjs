@@ -284,6 +284,91 @@ const steps = {
     check(loss.includes('fail'), loss);
   },
 
+  async 'a calculated field is made, seen in a search, changed, cloned and removed'(page) {
+    const path = '/settings/calculated-fields';
+    const name = 'source::... : EVAL-e2e_mark';
+    const cell = async (text) => {
+      const q = 'index=e2e_shop "hello from curl" | stats count by e2e_mark';
+      await page.goto(
+        `${url}/app/search/search?${new URLSearchParams({ q, earliest: '0', latest: '' })}`,
+      );
+      await page
+        .locator(`${id('statistics-table')} tbody td`, { hasText: text })
+        .first()
+        .waitFor();
+    };
+    await page.goto(`${url}${path}/_new`);
+    await field(page, 'stanza').fill('source::...');
+    await field(page, 'name').fill('e2e_mark');
+    await field(page, 'value').fill('upper("one"');
+    await page.click(`${id('object-form')} [type="submit"]`);
+    await page.waitForSelector('[name="value"][aria-invalid="true"]:focus');
+    await field(page, 'value').fill('upper("one")');
+    await page.click(`${id('object-form')} [type="submit"]`);
+    await saved(page);
+    await row(page, name).waitFor();
+    await cell(/^ONE$/);
+    await page.goto(`${url}${path}/${encodeURIComponent(name)}`);
+    await field(page, 'value').fill('upper("two")');
+    await page.click(`${id('object-form')} [type="submit"]`);
+    await saved(page);
+    await cell(/^TWO$/);
+    await page.goto(`${url}${path}`);
+    await row(page, name).waitFor();
+    await page.click(`[aria-label="More for ${name}"]`);
+    await page.click('[role="menuitem"]:has-text("Clone")');
+    check((await field(page, 'name').inputValue()) === 'e2e_mark', 'the form has the field');
+    await field(page, 'name').fill('e2e_copy');
+    await page.click(`${id('object-form')} [type="submit"]`);
+    await saved(page);
+    await row(page, 'EVAL-e2e_copy').waitFor();
+    await page.click(`[aria-label="More for ${name}"]`);
+    await page.click('[role="menuitem"]:has-text("Permissions")');
+    await page.getByText('all settings of the stanza [source::...]').waitFor();
+    await page.getByLabel('Users of the app search').check();
+    await page.click(`${id('share-form')} [type="submit"]`);
+    await page.waitForSelector(id('share-form'), { state: 'detached' });
+    await row(page, 'EVAL-e2e_copy').filter({ hasText: ', app' }).waitFor();
+    await page.click(`[aria-label="More for ${name}"]`);
+    await page.click('[role="menuitem"]:has-text("Open in search")');
+    await page.waitForURL((address) => address.href.includes('e2e_mark'));
+    await page.waitForSelector(`${id('job')}[data-phase="done"]`);
+    const loss = await remove(page, path, name);
+    check(loss.includes('missing in searches'), loss);
+    await remove(page, path, 'source::... : EVAL-e2e_copy');
+  },
+
+  async 'an automatic lookup is made of its parts, which the form checks'(page) {
+    await page.goto(`${url}/settings/lookups`);
+    await page.locator('input[type="file"]').setInputFiles({
+      name: 'e2e_users.csv',
+      mimeType: 'text/csv',
+      buffer: Buffer.from('user,team\na,red\n'),
+    });
+    await row(page, 'e2e_users.csv').waitFor();
+    await page.goto(`${url}/settings/lookup-definitions/_new`);
+    await field(page, 'name').fill('e2e_teams');
+    await field(page, 'filename').selectOption('e2e_users.csv');
+    await page.click(`${id('object-form')} [type="submit"]`);
+    await saved(page);
+    await page.goto(`${url}/settings/automatic-lookups/_new`);
+    await field(page, 'stanza').fill('source::...');
+    await field(page, 'name').fill('e2e_teams');
+    await field(page, 'transform').selectOption('e2e_teams');
+    await field(page, 'inputs').fill('user AS');
+    await page.click(`${id('object-form')} [type="submit"]`);
+    await page.getByText('AS stands between two names').waitFor();
+    await field(page, 'inputs').fill('user');
+    await field(page, 'outputs').fill('team');
+    await page.click(`${id('object-form')} [type="submit"]`);
+    await saved(page);
+    const made = await row(page, 'LOOKUP-e2e_teams').textContent();
+    check(made.includes('e2e_teams user OUTPUT team'), made);
+    await remove(page, '/settings/automatic-lookups', 'source::... : LOOKUP-e2e_teams');
+    await remove(page, '/settings/lookup-definitions', 'e2e_teams');
+    await remove(page, '/settings/lookups', 'e2e_users.csv');
+  },
+
   async 'what is built in is shown and not changed'(page) {
     await page.goto(`${url}/settings/macros`);
     await page.click('a:has-text("comment(1)")');

@@ -354,6 +354,14 @@ const PAGES = {
     await page.goto(`${url}/settings/extractions`);
     await page.waitForSelector(id('object-row'));
   },
+  async 'automatic-lookup-form'(page) {
+    await page.goto(`${url}/settings/automatic-lookups/_new`);
+    await page.waitForSelector(id('object-form'));
+  },
+  async 'field-transform-form'(page) {
+    await page.goto(`${url}/settings/field-transforms/_new`);
+    await page.waitForSelector(id('object-form'));
+  },
   async macro(page) {
     await page.goto(`${url}/settings/macros/comment(1)`);
     await page.waitForSelector(id('object-form'));

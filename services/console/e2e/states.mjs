@@ -212,6 +212,39 @@ const LISTS = {
     '/servicesNS/-/-/data/props/calcfields',
     { 'nginx : EVAL-ms': { stanza: 'nginx', value: 'round(1000 * request_time)' } },
   ],
+  'automatic-lookups': [
+    '/settings/automatic-lookups',
+    '/servicesNS/-/-/data/props/lookups',
+    { 'nginx : LOOKUP-site': { stanza: 'nginx', value: 'hosts ip AS clientip OUTPUT site' } },
+  ],
+  'field-transforms': [
+    '/settings/field-transforms',
+    '/servicesNS/-/-/data/transforms/extractions',
+    {
+      'nginx-pairs': { REGEX: '([\\w.]+)=(\\S+)', FORMAT: '$1::$2' },
+      'nginx-columns': { DELIMS: '","', FIELDS: 'client, status, bytes', disabled: true },
+    },
+  ],
+  'field-aliases': [
+    '/settings/field-aliases',
+    '/servicesNS/-/-/data/props/fieldaliases',
+    { 'nginx : FIELDALIAS-cim': { stanza: 'nginx', value: 'clientip AS src_ip' } },
+  ],
+  'sourcetype-renames': [
+    '/settings/sourcetype-renames',
+    '/servicesNS/-/-/data/props/sourcetype-rename',
+    { 'nginx-plus : rename': { stanza: 'nginx-plus', value: 'nginx' } },
+  ],
+  'data-models': [
+    '/settings/data-models',
+    '/servicesNS/-/-/datamodel/model',
+    {
+      shop: {
+        'eai:data': '{"displayName":"Shop","objects":[{"objectName":"Orders"}]}',
+        description: 'Orders and payments',
+      },
+    },
+  ],
 };
 
 /** The answer of a collection. Names are paths below it; inputs of all kinds are in one list. */

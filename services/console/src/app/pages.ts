@@ -26,11 +26,16 @@ export const SETTINGS_TITLES: Record<SettingsKind, string> = {
   apps: 'Apps',
   lookups: 'Lookup files',
   'lookup-definitions': 'Lookups',
+  'automatic-lookups': 'Automatic lookups',
   macros: 'Macros',
   eventtypes: 'Event types',
   tags: 'Tags',
   extractions: 'Extractions',
+  'field-transforms': 'Field transforms',
+  'field-aliases': 'Field aliases',
   'calculated-fields': 'Calculated fields',
+  'sourcetype-renames': 'Source type renames',
+  'data-models': 'Data models',
   conf: 'Configuration',
 };
 

@@ -63,6 +63,10 @@ describe('addresses', () => {
   it('that are guessed lead to the page', () => {
     expect(parsePath('/settings/lookup-files')).toEqual({ view: 'moved', to: '/settings/lookups' });
     expect(parsePath('/data/hec')).toEqual({ view: 'moved', to: '/data/tokens' });
+    expect(parsePath('/settings/fieldaliases')).toEqual({
+      view: 'moved',
+      to: '/settings/field-aliases',
+    });
     expect(parsePath('/settings/indexes')).toEqual({ view: 'moved', to: '/data/indexes' });
     expect(parsePath('/data/constructor').view).toBe('unknown');
     expect(parsePath('/data/hec/mine').view).toBe('unknown');

@@ -190,15 +190,19 @@ const SOURCES: Record<Source, string> = {
   capabilities: '/services/authorization/capabilities',
   apps: '/services/apps/local',
   lookupFiles: '/services/data/lookup-table-files',
+  lookups: '/services/data/transforms/lookups',
 };
+/** Those that belong to apps. */
+const OF_APPS: readonly (Source | undefined)[] = ['lookupFiles', 'lookups'];
 
 /** The choices of a field; those of a source come from the server. `app`: of sources that belong to apps. */
 export function useOptions(field: Field, app = ''): Option[] {
   const { client, username } = useConnection();
   const { source } = field;
   const collection = SOURCES[source ?? 'roles'];
-  const path =
-    source === 'lookupFiles' ? namespaced({ owner: username, app }, collection) : collection;
+  const path = OF_APPS.includes(source)
+    ? namespaced({ owner: username, app }, collection)
+    : collection;
   const { data } = useQuery({
     queryKey: ['options', path],
     enabled: source !== undefined,

@@ -17,7 +17,7 @@ import { ListTable } from '../app/ListTable';
 import { Notice } from '../app/Notice';
 import { PageLink } from '../app/PageLink';
 import { RowMenu } from '../app/RowMenu';
-import { addressOf, navigate, useQuery as useQueryString } from '../app/routing';
+import { addressOf, navigate, paths, useQuery as useQueryString } from '../app/routing';
 import { ShowAll } from '../app/ShowAll';
 import { useTitle } from '../app/useTitle';
 import { Visible } from '../app/Visible';
@@ -25,7 +25,8 @@ import { Empty } from '../states/Empty';
 import { Failed } from '../states/Failed';
 import { NotAllowed } from '../states/NotAllowed';
 import { Skeleton } from '../states/Skeleton';
-import { givenValues } from './form';
+import { DEFAULT_RANGE } from '../time/timeRange';
+import { copyOf, givenValues } from './form';
 import { isTrue, type Kind } from './kind';
 import { isChangeable, ObjectDialog } from './ObjectDialog';
 import styles from './Objects.module.css';
@@ -66,6 +67,7 @@ export function ObjectsPage({ kind, app, name, href, children }: ObjectsPageProp
   const [isWhole, setWhole] = useState(false);
   const [doomed, setDoomed] = useState<Entry | null>(null);
   const [shared, setShared] = useState<Entry | null>(null);
+  const [copied, setCopied] = useState<Entry | null>(null);
   const [failure, setFailure] = useState<ApiError | null>(null);
   const parameters = new URLSearchParams(useQueryString());
   const of = parameters.get('of');
@@ -142,8 +144,10 @@ export function ObjectsPage({ kind, app, name, href, children }: ObjectsPageProp
             <Row
               key={`${whose(entry)}/${entry.path}/${entry.name}`}
               kind={kind}
+              app={app}
               entry={entry}
               mayChange={mayChange}
+              onCopy={setCopied}
               href={addressOf(href(entry.name), kind.isOfApps ? { of: whose(entry) } : {})}
               onShare={setShared}
               onRemove={setDoomed}
@@ -163,6 +167,15 @@ export function ObjectsPage({ kind, app, name, href, children }: ObjectsPageProp
           onMade={(values) => (isBack || !kind.after ? close() : navigate(kind.after(values)))}
         />
       )}
+      {copied && (
+        <ObjectDialog
+          kind={kind}
+          app={app}
+          entry={null}
+          given={copyOf(kind.fields, copied)}
+          onClose={() => setCopied(null)}
+        />
+      )}
       {open && kind.fields.length > 0 && (
         <ObjectDialog key={open.path} kind={kind} app={app} entry={open} onClose={close} />
       )}
@@ -174,9 +187,11 @@ export function ObjectsPage({ kind, app, name, href, children }: ObjectsPageProp
 
 interface RowProps {
   kind: Kind;
+  app: string;
   entry: Entry;
   mayChange: boolean;
   href: string;
+  onCopy: (entry: Entry) => void;
   onShare: (entry: Entry) => void;
   onRemove: (entry: Entry) => void;
   onFailure: (error: ApiError | null) => void;
@@ -225,7 +240,8 @@ function Row({ kind, entry, href, ...props }: RowProps) {
   );
 }
 
-function Actions({ kind, entry, mayChange, href, onShare, onRemove, onFailure }: RowProps) {
+function Actions({ kind, app, entry, mayChange, href, ...props }: RowProps) {
+  const { onCopy, onShare, onRemove, onFailure } = props;
   const client = useClient();
   const queries = useQueryClient();
   const isWritable = mayChange && isChangeable(kind, entry);
@@ -233,6 +249,8 @@ function Actions({ kind, entry, mayChange, href, onShare, onRemove, onFailure }:
   const isOff = isTrue(entry.content.disabled);
   const toggle = isOff ? 'enable' : 'disable';
   const actions = kind.actions?.(entry) ?? [];
+  const search = kind.search?.(entry) ?? null;
+  const place = kind.isOfApps && entry.app !== 'system' ? entry.app : app;
   if (entry.links.includes(toggle)) {
     actions.push({ label: isOff ? 'Enable' : 'Disable', path: `${entry.path}/${toggle}` });
   }
@@ -246,8 +264,20 @@ function Actions({ kind, entry, mayChange, href, onShare, onRemove, onFailure }:
   };
   return (
     <RowMenu name={entry.name}>
+      {search !== null && (
+        <Menu.Item
+          onClick={() => navigate(addressOf(paths.search(place), { q: search, ...DEFAULT_RANGE }))}
+        >
+          Open in search
+        </Menu.Item>
+      )}
       {kind.fields.length > 0 && (
         <Menu.Item onClick={() => navigate(href)}>{isWritable ? 'Edit …' : 'Show …'}</Menu.Item>
+      )}
+      {kind.isCopied && (
+        <Menu.Item disabled={!mayChange} onClick={() => onCopy(entry)}>
+          Clone …
+        </Menu.Item>
       )}
       {actions.map((action) => (
         <Menu.Item

@@ -29,6 +29,7 @@ export function ShareDialog({ kind, entry, onClose }: ShareDialogProps) {
     entry.writers.length > 0 ? entry.writers : ['admin', 'power'],
   );
   const { busy, error, submit } = useSubmit();
+  const { path, note } = kind.permissions?.(entry) ?? { path: entry.path, note: null };
 
   const save = async (event: FormEvent) => {
     event.preventDefault();
@@ -38,8 +39,11 @@ export function ShareDialog({ kind, entry, onClose }: ShareDialogProps) {
       form['perms.write'] = writers.join(',');
     }
     const isSaved = await submit(async () => {
-      await client.change(`${entry.path}/acl`, form);
-      await queries.invalidateQueries({ queryKey: ['objects', kind.path] });
+      await client.change(`${path}/acl`, form);
+      // Objects of other kinds may have the same permissions.
+      await queries.invalidateQueries({
+        queryKey: note === null ? ['objects', kind.path] : ['objects'],
+      });
     });
     if (isSaved) onClose();
   };
@@ -52,6 +56,7 @@ export function ShareDialog({ kind, entry, onClose }: ShareDialogProps) {
     >
       <form className={styles.form} onSubmit={save} data-testid="share-form">
         <FormError error={error} />
+        {note !== null && <p>{note}</p>}
         <Radio.Group label="Seen by" value={sharing} onChange={setSharing}>
           <div className={styles.buttons}>
             <Radio value="user" label={`${entry.owner} alone`} />

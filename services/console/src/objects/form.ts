@@ -84,8 +84,12 @@ export function problemsOf(
   for (const field of fields) {
     const value = values[field.name] ?? '';
     const isEmpty = Array.isArray(value) ? value.length === 0 : String(value).trim() === '';
-    const isNeeded = field.neededBy !== undefined && (values[field.neededBy] ?? '') !== '';
-    if ((field.isRequired || isNeeded) && isEmpty) problems.set(field.name, missing(field));
+    const isSet = (name: string) => (values[name] || '') !== '';
+    const isNeeded =
+      field.isRequired ||
+      (field.neededBy !== undefined && isSet(field.neededBy)) ||
+      (before === null && field.neededWithout !== undefined && !isSet(field.neededWithout));
+    if (isNeeded && isEmpty) problems.set(field.name, missing(field));
     if (isEmpty || typeof value !== 'string') continue;
     if ([field.name, ...(field.checkedWith ?? [])].every(isKept)) continue;
     if (field.kind === 'number') {
@@ -147,11 +151,13 @@ export function givenValues(fields: Field[], query: URLSearchParams): Values {
   );
 }
 
-/** Values of a new object that is a copy. */
-export const copyOf = (fields: Field[], entry: Entry): Values => ({
-  ...initialValues(fieldsFor(fields, true), entry),
-  name: `${entry.name} copy`,
-});
+/** Values of a new object that is a copy. Its name is what the field reads, if it does. */
+export function copyOf(fields: Field[], entry: Entry): Values {
+  const ofNew = fieldsFor(fields, true);
+  const isNamed = ofNew.some(({ name, read }) => name === 'name' && read !== undefined);
+  const values = initialValues(ofNew, entry);
+  return isNamed ? values : { ...values, name: `${entry.name} copy` };
+}
 
 /** Whether the form has other values than it was opened with. A field that is shown only later has none in both. */
 export const isFilledIn = (fields: Field[], values: Values, before: Values): boolean =>

@@ -13,7 +13,7 @@ export type FieldKind =
   | 'password';
 
 /** Lists that the server has, to choose from. */
-export type Source = 'roles' | 'indexes' | 'capabilities' | 'apps' | 'lookupFiles';
+export type Source = 'roles' | 'indexes' | 'capabilities' | 'apps' | 'lookupFiles' | 'lookups';
 
 export interface Field {
   /** The parameter of the request, and the key of the content. */
@@ -42,8 +42,10 @@ export interface Field {
   isReadOnly?: boolean;
   /** Who sees it; by default everybody. */
   isFor?: (me: Me, entry: Entry | null) => boolean;
-  /** Another field, by its name: with a value there, one is needed here, too. */
+  /** Another field, by its name: with a value there, or if it is switched on, one is needed here, too. */
   neededBy?: string;
+  /** Another field of a new object, by its name: without a value there, one is needed here. */
+  neededWithout?: string;
   /** What browsers may fill in for a password; by default nothing that they know. */
   autoComplete?: string;
   /** Why a text is wrong, among the other values of the form. */
@@ -90,6 +92,12 @@ export interface Kind {
   after?: (values: Values) => string;
   /** Where one is removed, if it is not its own path. */
   removal?: (entry: Entry) => string;
+  /** Whether one can be copied: only if the form has all of its settings. */
+  isCopied?: boolean;
+  /** The search that shows what one does; null for one without such a search. */
+  search?: (entry: Entry) => string | null;
+  /** The object with its permissions, if it is another one, and to what else they apply. */
+  permissions?: (entry: Entry) => { path: string; note: string };
 }
 
 export interface Action {
@@ -113,6 +121,12 @@ export function contentText(entry: Entry, name: string): string {
 
 export const isTrue = (value: unknown): boolean =>
   value === true || value === 1 || value === '1' || value === 'true';
+
+/** Reads a switch that is on where the object does not say anything. */
+export const isOnByDefault =
+  (name: string) =>
+  ({ content }: Entry): unknown =>
+    content[name] ?? true;
 
 /** A column with a value of the content as it is. */
 export const column = (

@@ -8,14 +8,16 @@ import { SectionTabs } from '../objects/SectionTabs';
 import { AppsPage } from './AppsPage';
 import { apiTokens, roles, users } from './accessKinds';
 import { ConfPage } from './ConfPage';
+import { dataModels } from './dataModelKind';
 import {
+  automaticLookups,
   calculatedFields,
-  eventTypes,
   extractions,
-  lookupDefinitions,
-  macros,
-  tags,
-} from './knowledgeKinds';
+  fieldAliases,
+  fieldTransforms,
+  sourceTypeRenames,
+} from './fieldKinds';
+import { eventTypes, lookupDefinitions, macros, tags } from './knowledgeKinds';
 import { LookupFiles } from './LookupFiles';
 
 const KINDS: Partial<Record<SettingsKind, Kind>> = {
@@ -23,11 +25,16 @@ const KINDS: Partial<Record<SettingsKind, Kind>> = {
   roles,
   tokens: apiTokens,
   'lookup-definitions': lookupDefinitions,
+  'automatic-lookups': automaticLookups,
   macros,
   eventtypes: eventTypes,
   tags,
   extractions,
+  'field-transforms': fieldTransforms,
+  'field-aliases': fieldAliases,
   'calculated-fields': calculatedFields,
+  'sourcetype-renames': sourceTypeRenames,
+  'data-models': dataModels,
 };
 
 interface SettingsPageProps {

@@ -1,7 +1,9 @@
 /** Knowledge objects: what apps and users add to events at search time. */
 
 import type { Entry } from '../api/types';
-import { column, type Field, type Form, type Kind } from '../objects/kind';
+import { column, type Field, type Form, isOnByDefault, type Kind } from '../objects/kind';
+import { fieldName, quoted } from '../query/syntax';
+import { searchOfStanza } from './stanzas';
 
 const SEARCHES = 'Searches, reports and dashboards that use it';
 
@@ -21,6 +23,8 @@ export const macros: Kind = {
       isRequired: true,
       when: 'new',
       help: 'With the number of its arguments, if it has any: errors(1).',
+      // Of a copy: the number stays at the end.
+      read: (entry) => entry.name.replace(/(\(\d+\))?$/, '_copy$1'),
     },
     { name: 'args', label: 'Arguments', kind: 'text', help: 'Their names, separated by commas.' },
     { name: 'definition', label: 'Definition', kind: 'area', isRequired: true },
@@ -38,6 +42,7 @@ export const macros: Kind = {
     { name: 'errormsg', label: 'Message if the condition is false', kind: 'text' },
     { name: 'description', label: 'Description', kind: 'text' },
   ],
+  isCopied: true,
   loss: (entry) => `${SEARCHES} fail: the macro ${entry.name} no longer exists.`,
 };
 
@@ -87,6 +92,8 @@ export const eventTypes: Kind = {
     },
     { name: 'description', label: 'Description', kind: 'text' },
   ],
+  isCopied: true,
+  search: ({ name }) => `index=* eventtype=${quoted(name)}`,
   loss: (entry) => `${SEARCHES}, as eventtype=${entry.name}, find nothing. Events are not changed.`,
 };
 
@@ -156,78 +163,11 @@ export const tags: Kind = {
     path,
     form: { ...rest, ...tagSettings(String(text ?? ''), entry ? tagsOf(entry) : []) },
   }),
+  search: ({ name }) => {
+    const at = name.indexOf('=');
+    return `index=* ${fieldName(name.slice(0, at))}=${quoted(name.slice(at + 1))}`;
+  },
   loss: (entry) => `${SEARCHES} by their tags no longer find events with ${entry.name}.`,
-};
-
-export const extractions: Kind = {
-  title: 'Field extractions',
-  noun: 'field extraction',
-  about:
-    'Fields of events by a regular expression with named groups, for a source type, a host or a source. They also apply to events that are already stored.',
-  path: '/services/data/props/extractions',
-  isOfApps: true,
-  capability: 'edit_own_objects',
-  columns: [column('For', 'stanza'), column('Value', 'value', { isCode: true })],
-  fields: [
-    {
-      name: 'stanza',
-      label: 'For',
-      kind: 'text',
-      isRequired: true,
-      when: 'new',
-      help: 'A source type, host::PATTERN or source::PATTERN.',
-    },
-    { name: 'name', label: 'Name', kind: 'text', isRequired: true, when: 'new' },
-    {
-      name: 'type',
-      label: 'Kind',
-      kind: 'choice',
-      when: 'new',
-      options: [
-        { value: 'EXTRACT', label: 'a regular expression here' },
-        { value: 'REPORT', label: 'names of stanzas in transforms.conf' },
-      ],
-    },
-    {
-      name: 'value',
-      label: 'Regular expression, or names of transforms',
-      kind: 'area',
-      isRequired: true,
-      help: 'Such as user=(?<user>\\w+)',
-    },
-  ],
-  loss: (entry) =>
-    `Fields that ${entry.name} extracts are missing in searches. Events are not changed.`,
-};
-
-export const calculatedFields: Kind = {
-  title: 'Calculated fields',
-  noun: 'calculated field',
-  about:
-    'Fields computed by an eval expression for every event of a source type, a host or a source.',
-  path: '/services/data/props/calcfields',
-  isOfApps: true,
-  capability: 'edit_own_objects',
-  columns: [column('For', 'stanza'), column('Expression', 'value', { isCode: true })],
-  fields: [
-    {
-      name: 'stanza',
-      label: 'For',
-      kind: 'text',
-      isRequired: true,
-      when: 'new',
-      help: 'A source type, host::PATTERN or source::PATTERN.',
-    },
-    { name: 'name', label: 'Field', kind: 'text', isRequired: true, when: 'new' },
-    {
-      name: 'value',
-      label: 'Expression',
-      kind: 'area',
-      isRequired: true,
-      help: 'Such as bytes/1024',
-    },
-  ],
-  loss: (entry) => `The field of ${entry.name} is missing in searches. Events are not changed.`,
 };
 
 export const lookupDefinitions: Kind = {
@@ -285,8 +225,11 @@ export const lookupDefinitions: Kind = {
       label: 'Matching is case-sensitive',
       kind: 'switch',
       initial: true,
+      read: isOnByDefault('case_sensitive_match'),
     },
   ],
+  // A program stores no rows.
+  search: ({ name, content }) => (content.external_cmd ? null : `| inputlookup ${fieldName(name)}`),
   loss: (entry) => `${SEARCHES} fail. The file or collection behind ${entry.name} stays.`,
 };
 
@@ -373,6 +316,7 @@ export const sourceTypes: Kind = {
     },
     { name: 'description', label: 'description', kind: 'text' },
   ],
+  search: (entry) => searchOfStanza(entry.name),
   loss: (entry) =>
     `Events of ${entry.name} that arrive later are parsed with the built-in rules. Stored events are not changed, but lack the fields that its rules extract.`,
 };
