@@ -359,6 +359,31 @@ def bundles(cluster, directory):
     wait_for(lambda: second.rows(record) == [{"info": "completed"}], "the record of the search", 60, 0.5)
 
 
+def many_files(cluster):
+    """Each process has all files of an app of many; a file that did not change is there once."""
+    head = cluster.heads[0]
+    app = {"default/app.conf": "[ui]\nlabel = Many\n"}
+    first = {f"lookups/{n}.csv": f"n,age\n{n},old\n" for n in range(40)}
+    second = {**first, "lookups/7.csv": "n,age\n7,new\n"}
+    for content in [first, second]:
+        made = upload(head, archive({**app, **content}, "many"), "&update=1")
+        assert made.status == 201, made
+
+    def versions(process):
+        return list((process.data / "installed").glob("[!.]*/apps/many"))
+
+    def is_there(process):
+        def has(version):
+            return all((version / path).is_file() and (version / path).read_text() == text for path, text in second.items())
+
+        return any(has(version) for version in versions(process))
+
+    for process in cluster.all:
+        wait_for(lambda process=process: is_there(process), "the copy of a process")
+    for path, count in [("lookups/7.csv", 2), ("lookups/8.csv", 1)]:
+        assert len({(version / path).stat().st_ino for version in versions(head)}) == count, path
+
+
 def test_all_processes_of_a_cluster_work_by_an_app_that_one_of_them_installs(tmp_path):
     cluster = Cluster(tmp_path, indexers=2, heads=2).start()
     try:
@@ -414,6 +439,7 @@ def test_all_processes_of_a_cluster_work_by_an_app_that_one_of_them_installs(tmp
             # Indexers read the buckets by the apps of the bundle, too.
             assert after["done"] > before["done"] and after["refused"] == before["refused"], after
         bundles(cluster, tmp_path / "manager-apps")
+        many_files(cluster)
         cluster.stop()
     finally:
         cluster.kill()

@@ -28,6 +28,7 @@ pub use self::files::FileRules;
 use self::files::Files;
 pub use self::info::AppInfo;
 pub use self::reload::Reloaded;
+use crate::blocking::blocking;
 use crate::collections::Collections;
 use crate::installed::{Directories, InstalledApps};
 use crate::listing::Listing;
@@ -281,8 +282,6 @@ impl Apps {
     pub async fn install(&self, package: Package, update: bool, by: &str) -> Result<(), Error> {
         self.check_installable(&package.app)?;
         let installed = self.installed()?;
-        installed
-            .check_room(&format!("the app {}", package.app), std::slice::from_ref(&package))?;
         self.note_bundle().await;
         installed.put(package, update, by).await?;
         self.apply_installed().await?;
@@ -349,8 +348,10 @@ impl Apps {
         let failed = installed.copy().await;
         let directories = installed.directories();
         if directories != self.inner.state.read().files.installed {
-            let files =
-                Files::new(&self.base(), self.directory(), directories, self.inner.tolerate)?;
+            let (base, tolerate) = (self.base(), self.inner.tolerate);
+            let directory = self.inner.directory.clone();
+            let read = move || Files::new(&base, directory.as_deref(), directories, tolerate);
+            let files = blocking(read).await?;
             {
                 let mut state = self.inner.state.write();
                 *state = State::new(files, Arc::clone(&state.objects));

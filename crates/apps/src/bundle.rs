@@ -12,7 +12,7 @@
 //! an app (`local`) are those of the directory. What has not changed is not moved again: neither to the
 //! server, nor to object storage for hours, nor to the other processes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,15 +22,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use catalog::NamedDocument;
 use conf::Warning;
-use futures::{StreamExt, TryStreamExt, stream};
 use knowledge::Knowledge;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::blocking::in_place;
 use crate::digest::sha256;
 use crate::installation::{Bundle, Bundles, Installation, KIND};
-use crate::installed::{AT_ONCE, Directories, InstalledApps, Listed, listed, unchanged};
+use crate::installed::{Directories, InstalledApps, Listed, described, listed};
 use crate::package::{archive_of, check_app_name, unpacked};
 use crate::{Apps, Error, Package, PackedFile};
 
@@ -40,6 +40,10 @@ const LIST: &str = "bundle.json";
 const LOCK: (&str, &str) = ("bundle", "applying");
 /// Time-out of applying a bundle: the lock of a process that holds it for longer is ignored.
 const LOCKED: Duration = Duration::from_secs(600);
+/// The kinds of files whose content rules are made of. Of others, a validation writes the names only.
+const READ: [&str; 5] = ["conf", "form", "json", "meta", "xml"];
+/// What errors call the apps.
+const BUNDLE: &str = "the bundle";
 /// Pause before another attempt to release a lock.
 const AGAIN: Duration = Duration::from_secs(5);
 
@@ -161,15 +165,15 @@ pub fn read_bundle(directory: &Path) -> Result<Vec<Package>, Error> {
 /// # Errors
 /// A path that no archive can have.
 pub fn pack_bundle(
-    packages: Vec<Package>,
+    packages: &[Package],
     there: &BTreeMap<String, BTreeSet<String>>,
 ) -> io::Result<Vec<u8>> {
     let (mut files, mut kept) = (Vec::new(), Vec::new());
     for Package { app, files: own, .. } in packages {
-        let is_there = there.get(&app);
+        let is_there = there.get(app);
         for file in own {
             let digest = sha256(&file.bytes);
-            let path = Path::new(&app).join(&file.path);
+            let path = Path::new(app).join(&file.path);
             match file.path.to_str().filter(|_| is_there.is_some_and(|all| all.contains(&digest))) {
                 Some(path) => kept.push(Kept {
                     app: app.clone(),
@@ -177,7 +181,7 @@ pub fn pack_bundle(
                     sha256: digest,
                     executable: file.executable,
                 }),
-                None => files.push(PackedFile { path, ..file }),
+                None => files.push(PackedFile { path, ..file.clone() }),
             }
         }
     }
@@ -195,7 +199,7 @@ impl InstalledApps {
         let mut files = BTreeMap::new();
         for (app, one) in self.all()? {
             let manifest = self.manifest(&app, &one.manifest).await?;
-            files.insert(app, manifest.files);
+            files.insert(app, manifest.files.clone());
         }
         Ok(files)
     }
@@ -205,7 +209,7 @@ impl InstalledApps {
         let mut apps: BTreeMap<String, Vec<PackedFile>> = BTreeMap::new();
         let mut kept: Vec<Kept> = Vec::new();
         // The command that packs a bundle leaves links out.
-        let (sent, _) = unpacked(archive, "the bundle")?;
+        let (sent, _) = in_place(|| unpacked(archive, BUNDLE))?;
         for file in sent {
             if file.path == Path::new(LIST) {
                 let read = serde_json::from_slice(&file.bytes);
@@ -224,18 +228,13 @@ impl InstalledApps {
             };
             apps.entry(app).or_default().push(PackedFile { path, ..file });
         }
-        let in_force = self.files().await?;
-        for Kept { app, path, sha256, executable } in kept {
-            let mut known = in_force.get(&app).into_iter().flatten();
-            let Some(known) = known.find(|file| file.sha256 == sha256) else {
-                return Err(Error::Changed(format!(
-                    "{app}/{path} no longer exists here: another version of the app is in effect; send \
-                     all files"
-                )));
-            };
-            let bytes = self.content(&app, known).await?.to_vec();
-            let file = PackedFile { path: PathBuf::from(path), bytes, executable };
-            apps.entry(app).or_default().push(file);
+        let mut kept_of: BTreeMap<String, Vec<Kept>> = BTreeMap::new();
+        for file in kept {
+            kept_of.entry(file.app.clone()).or_default().push(file);
+        }
+        for (app, kept) in kept_of {
+            let files = self.kept_files(&app, kept).await?;
+            apps.entry(app).or_default().extend(files);
         }
         let mut packages = Vec::with_capacity(apps.len());
         for (app, mut files) in apps {
@@ -257,14 +256,33 @@ impl InstalledApps {
         Ok(packages)
     }
 
-    /// The content of a file that is in force: from the local copy if it is there.
-    async fn content(&self, app: &str, file: &Listed) -> Result<Bytes, Error> {
-        let directory = self.directories().remove(app);
-        let folder = directory.map(|directory| directory.join("apps").join(app));
-        match folder.and_then(|folder| unchanged(&folder, file)) {
-            Some(bytes) => Ok(bytes),
-            None => self.object(app, &file.sha256).await,
+    /// The files of an app that are not in the archive, because the version in force has their contents.
+    async fn kept_files(&self, app: &str, kept: Vec<Kept>) -> Result<Vec<PackedFile>, Error> {
+        let digest = self.all()?.remove(app).map(|one| one.manifest).unwrap_or_default();
+        let manifest = match digest.as_str() {
+            "" => None,
+            digest => Some(self.manifest(app, digest).await?),
+        };
+        let in_force = manifest.iter().flat_map(|manifest| &manifest.files);
+        let known: HashMap<&str, &Listed> =
+            in_force.map(|file| (file.sha256.as_str(), file)).collect();
+        let mut files = Vec::with_capacity(kept.len());
+        for Kept { path, sha256, .. } in &kept {
+            let Some(file) = known.get(sha256.as_str()) else {
+                return Err(Error::Changed(format!(
+                    "{app}/{path} no longer exists here: another version of the app is in effect; send \
+                     all files"
+                )));
+            };
+            files.push((*file).clone());
         }
+        let contents = self.contents(app, files).await?;
+        let file = |(Kept { path, executable, .. }, bytes): (Kept, Bytes)| PackedFile {
+            path: PathBuf::from(path),
+            bytes: bytes.into(),
+            executable,
+        };
+        Ok(kept.into_iter().zip(contents).map(file).collect())
     }
 
     /// Returns the changes from the apps in force to other apps; `None` removes an app.
@@ -298,11 +316,9 @@ impl InstalledApps {
         let in_force = self.all()?;
         let mut apps = BTreeMap::new();
         for Package { app, files, .. } in packages {
-            let files: Vec<(Listed, Bytes)> =
-                files.into_iter().map(listed).collect::<Result<_, _>>()?;
-            self.write_all(&app, &files, &self.young(&app).await?).await?;
-            let files = files.into_iter().map(|(file, _)| file).collect();
-            let mut installation = self.write_manifest(&app, files, by).await?;
+            let before = in_force.get(&app).map(|known| known.manifest.as_str());
+            let files = listed(files).await?;
+            let mut installation = self.store_version(&app, files, before, by).await?;
             let same = in_force.get(&app).filter(|known| known.manifest == installation.manifest);
             if let Some(same) = same {
                 installation = same.clone();
@@ -317,13 +333,13 @@ impl InstalledApps {
         let mut packages = Vec::with_capacity(bundle.apps.len());
         for (app, installation) in &bundle.apps {
             let manifest = self.manifest(app, &installation.manifest).await?;
-            let read = |file: Listed| async move {
-                let bytes = self.content(app, &file).await?.to_vec();
-                let (path, executable) = (PathBuf::from(file.path), file.executable);
-                Ok::<_, Error>(PackedFile { path, bytes, executable })
+            let contents = self.contents(app, manifest.files.clone()).await?;
+            let file = |(file, bytes): (&Listed, Bytes)| PackedFile {
+                path: PathBuf::from(&file.path),
+                bytes: bytes.into(),
+                executable: file.executable,
             };
-            let reads: Vec<_> = manifest.files.into_iter().map(read).collect();
-            let files = stream::iter(reads).buffered(AT_ONCE).try_collect::<Vec<_>>().await?;
+            let files = manifest.files.iter().zip(contents).map(file).collect();
             packages.push(Package { app: app.clone(), files, links: Vec::new() });
         }
         Ok(packages)
@@ -481,16 +497,18 @@ fn owned((app, one): (&String, &Installation)) -> (String, Installation) {
 
 /// Compares the files of an app; `None` if they are equal.
 fn change(app: &str, before: &[Listed], after: &[Listed]) -> Option<Change> {
-    let find = |files: &[Listed], path: &str| files.iter().any(|file| file.path == path);
+    let old: HashMap<&str, &Listed> =
+        before.iter().map(|file| (file.path.as_str(), file)).collect();
+    let new: BTreeSet<&str> = after.iter().map(|file| file.path.as_str()).collect();
     let mut change = Change { app: app.to_owned(), ..Change::default() };
     for file in after {
-        if !find(before, &file.path) {
-            change.added.push(file.path.clone());
-        } else if !before.contains(file) {
-            change.changed.push(file.path.clone());
+        match old.get(file.path.as_str()) {
+            None => change.added.push(file.path.clone()),
+            Some(known) if *known != file => change.changed.push(file.path.clone()),
+            Some(_) => {}
         }
     }
-    let gone = before.iter().filter(|file| !find(after, &file.path));
+    let gone = before.iter().filter(|file| !new.contains(file.path.as_str()));
     change.removed.extend(gone.map(|file| file.path.clone()));
     let is_none = change.added.is_empty() && change.changed.is_empty() && change.removed.is_empty();
     (!is_none).then_some(change)
@@ -536,22 +554,25 @@ impl Apps {
         for app in bundles.active.iter().flat_map(|bundle| bundle.apps.keys()) {
             after.insert(app.clone(), None);
         }
+        let mut bytes = 0;
         for package in packages {
-            let files = package.files.iter().cloned().map(listed);
-            let files = files.map(|file| Ok(file?.0)).collect::<Result<_, Error>>()?;
+            let list = || package.files.iter().map(described).collect::<Result<Vec<_>, Error>>();
+            let files = in_place(list)?;
+            bytes += installed.new_bytes(&package.app, &files);
             after.insert(package.app.clone(), Some(files));
         }
+        installed.check_room(BUNDLE, bytes)?;
         let changes = installed.changes(&after).await?;
         let mut directories = installed.directories();
         directories.retain(|app, _| !after.contains_key(app));
-        let trial = Trial::of(installed, packages, &mut directories)?;
-        let (rules, ignored) = self.rules_with(&directories)?;
+        let trial = in_place(|| Trial::of(installed, packages, &mut directories))?;
+        let (rules, ignored) = in_place(|| self.rules_with(&directories))?;
         let places = directories.values().map(|directory| format!("{}/", directory.display()));
         let mut places: Vec<String> = places.collect();
         places.extend(installed.directories().values().map(|old| format!("{}/", old.display())));
         places.sort();
         places.dedup();
-        drop(trial);
+        in_place(|| drop(trial));
         Ok(Validated { changes, rules, ignored: ignored.to_vec(), places })
     }
 
@@ -635,6 +656,11 @@ impl Apps {
     }
 }
 
+/// Whether rules are made of the content of a file.
+fn is_read(file: &&PackedFile) -> bool {
+    file.path.extension().is_some_and(|kind| READ.iter().any(|known| kind == *known))
+}
+
 /// A bundle on the local disk that is not in force; removed in the end.
 struct Trial(PathBuf);
 
@@ -645,7 +671,8 @@ impl Trial {
         directories: &mut Directories,
     ) -> Result<Self, Error> {
         let name = format!(".validate-{}", runtime::random::uuid());
-        installed.check_room("the bundle", packages)?;
+        let written = packages.iter().flat_map(|package| &package.files).filter(is_read);
+        installed.check_room(BUNDLE, written.map(|file| file.bytes.len() as u64).sum())?;
         let trial = Self(installed.directory.join(name));
         for package in packages {
             let folder = trial.0.join("apps").join(&package.app);
@@ -656,7 +683,9 @@ impl Trial {
             };
             fs::create_dir_all(&folder).map_err(fail)?;
             for file in &package.files {
-                file.write_below(&folder)?;
+                let (path, executable) = (file.path.clone(), false);
+                let bytes = if is_read(&file) { file.bytes.clone() } else { Vec::new() };
+                PackedFile { path, bytes, executable }.write_below(&folder)?;
             }
             directories.insert(package.app.clone(), trial.0.clone());
         }

@@ -37,7 +37,7 @@ async fn sent(apps: &Apps, packages: Vec<Package>) -> (Vec<Package>, usize) {
     for (app, files) in apps.bundle_files().await.unwrap() {
         there.insert(app, files.into_iter().map(|file| file.sha256).collect());
     }
-    let archive = pack_bundle(packages, &there).unwrap();
+    let archive = pack_bundle(&packages, &there).unwrap();
     let files = crate::package::unpacked(&archive, "sent").unwrap().0.len();
     // One of the files lists the others.
     (apps.unpack_bundle(&archive).await.unwrap(), files - 1)
@@ -167,7 +167,7 @@ async fn a_file_that_is_not_in_force_any_more_has_to_be_sent() {
     for (app, files) in one.bundle_files().await.unwrap() {
         there.insert(app, files.into_iter().map(|file| file.sha256).collect::<BTreeSet<_>>());
     }
-    let archive = pack_bundle(first(), &there).unwrap();
+    let archive = pack_bundle(&first(), &there).unwrap();
     one.apply_bundle(second(), "bob").await.unwrap();
     let refused = one.unpack_bundle(&archive).await;
     assert!(

@@ -8,41 +8,48 @@
 //! ```
 //!
 //! Guarantees: a process has all files of a version of an app, each with the content that was installed, or
-//! none. A version that is replaced stays where it is for a while, for searches that run its programs and for
-//! processes that are about to copy it. Leaves to others: what the files mean (`conf`, `knowledge`).
+//! none. Files of copies are never changed: what two versions have is one file with two names
+//! (`installed/copying.rs`). A version that is replaced stays where it is for a while, for searches that run
+//! its programs and for processes that are about to copy it. Leaves to others: what the files mean (`conf`,
+//! `knowledge`).
 
+mod copying;
 mod kept;
+mod transfers;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::{self, File};
-use std::io;
+use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use catalog::Catalog;
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::TryStreamExt;
+use futures::future::try_join;
 use model::EventTime;
 use object_store::path::Path as ObjectPath;
-use object_store::{ObjectStore, ObjectStoreExt};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 use parking_lot::Mutex;
 use runtime::Clock;
 use serde::{Deserialize, Serialize};
 
+use self::copying::Contents;
+use self::transfers::OnTheWay;
 use crate::Error;
+use crate::blocking::blocking;
 use crate::digest::sha256;
 use crate::install::is_local;
 use crate::installation::{Bundles, Installation, KIND, checksum};
 use crate::package::{Package, PackedFile};
-use crate::room::{Room, bytes_of};
+use crate::room::Room;
 
 /// The directory of the objects in object storage.
 const ROOT: &str = "installed";
 /// Parts of the path of an object: `installed/<app>/<digest>`.
 const OF_APP: usize = 3;
-/// Files that are read or written at the same time.
-pub(crate) const AT_ONCE: usize = 32;
+/// Maximum number of files that are read or written at the same time.
+const AT_ONCE: usize = 32;
 /// Minimum age at which an object that no version in force names is deleted: other processes may be about to
 /// read it.
 const OBJECT_GRACE: Duration = Duration::from_secs(24 * 3600);
@@ -81,6 +88,16 @@ struct Copies {
     current: Directories,
     /// When a version was found to be replaced.
     replaced: HashMap<PathBuf, EventTime>,
+    /// The manifests of complete copies, by directory.
+    known: HashMap<PathBuf, Known>,
+}
+
+/// A complete copy.
+#[derive(Debug)]
+struct Known {
+    manifest: Arc<Manifest>,
+    /// Whether this process has written it or compared the digests. If not, only sizes are known to be right.
+    is_verified: bool,
 }
 
 /// See the module.
@@ -96,6 +113,7 @@ pub struct InstalledApps {
     /// The bundle that this process has noted last.
     noted: Mutex<Option<String>>,
     copies: Mutex<Copies>,
+    on_the_way: OnTheWay,
     /// Copying, one at a time.
     copying: tokio::sync::Mutex<()>,
 }
@@ -109,9 +127,20 @@ impl InstalledApps {
         directory: PathBuf,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let (room, noted, copies, copying) = Default::default();
+        let (room, noted, copies, on_the_way, copying) = Default::default();
         let retention = RETENTION;
-        Self { catalog, store, directory, clock, room, retention, noted, copies, copying }
+        Self {
+            catalog,
+            store,
+            directory,
+            clock,
+            room,
+            retention,
+            noted,
+            copies,
+            on_the_way,
+            copying,
+        }
     }
 
     /// Limits the copies to the free space.
@@ -126,9 +155,9 @@ impl InstalledApps {
         Self { retention, ..self }
     }
 
-    /// Refuses apps that the local disk has no room for.
-    pub(crate) fn check_room(&self, what: &str, packages: &[Package]) -> Result<(), Error> {
-        self.room.check(&self.directory, what, bytes_of(packages))
+    /// Refuses what the local disk has no room for.
+    pub(crate) fn check_room(&self, what: &str, bytes: u64) -> Result<(), Error> {
+        self.room.check(&self.directory, what, bytes)
     }
 
     /// The apps that the catalog has, by name.
@@ -158,68 +187,58 @@ impl InstalledApps {
     /// # Errors
     /// [`Error::Exists`] without `update`, or if object storage or the catalog fail.
     pub(crate) async fn put(&self, package: Package, update: bool, by: &str) -> Result<(), Error> {
-        let app = package.app;
+        let Package { app, files, .. } = package;
         let before = self.all()?.remove(&app);
         if before.is_some() && !update {
             return Err(Error::Exists(app));
         }
-        let mut kept = Vec::new();
+        let mut kept: Vec<(Listed, Bytes)> = Vec::new();
         if let Some(before) = &before {
             let manifest = self.manifest(&app, &before.manifest).await?;
-            kept = manifest.files;
-            kept.retain(|file| is_local(Path::new(&file.path)));
+            let own = manifest.files.iter().filter(|file| is_local(Path::new(&file.path)));
+            let own: Vec<Listed> = own.cloned().collect();
+            let contents = self.contents(&app, own.clone()).await?;
+            kept = own.into_iter().zip(contents).collect();
         }
-        let is_kept = |file: &PackedFile| kept.iter().any(|k| Path::new(&k.path) == file.path);
-        let new = package.files.into_iter().filter(|file| !is_kept(file));
-        let new: Vec<(Listed, Bytes)> = new.map(listed).collect::<Result<_, _>>()?;
-        let young = self.young(&app).await?;
-        for file in kept.iter().filter(|file| !young.contains(&file.sha256)) {
-            let bytes = self.object(&app, &file.sha256).await?;
-            self.write(&app, &file.sha256, bytes).await?;
-        }
-        self.write_all(&app, &new, &young).await?;
-        let files = kept.into_iter().chain(new.into_iter().map(|new| new.0)).collect();
-        let installation = self.write_manifest(&app, files, by).await?;
+        let is_kept = |file: &PackedFile| kept.iter().any(|(k, _)| Path::new(&k.path) == file.path);
+        let new: Vec<PackedFile> = files.into_iter().filter(|file| !is_kept(file)).collect();
+        let mut all = listed(new).await?;
+        all.extend(kept);
+        let before = before.as_ref().map(|before| before.manifest.as_str());
+        let installation = self.store_version(&app, all, before, by).await?;
         let json =
             serde_json::to_value(&installation).map_err(|error| damaged(app.clone(), &error))?;
         self.catalog.put_document(KIND, &app, json).await?;
         Ok(())
     }
 
-    /// Writes the files of an app that are not [`young`](Self::young). Old objects are written again, as they
-    /// may be removed as garbage before the version is in force.
-    pub(crate) async fn write_all(
+    /// Stores a version of an app, and copies it to the local disk. `before` is the digest of the manifest in
+    /// force, whose objects may have some of the files.
+    pub(crate) async fn store_version(
         &self,
         app: &str,
-        files: &[(Listed, Bytes)],
-        young: &BTreeSet<String>,
-    ) -> Result<(), Error> {
-        let write = |(file, bytes): &(Listed, Bytes)| {
-            let (digest, bytes) = (file.sha256.clone(), bytes.clone());
-            async move { self.write(app, &digest, bytes).await }
-        };
-        let new = files.iter().filter(|(file, _)| !young.contains(&file.sha256));
-        let writes: Vec<_> = new.map(write).collect();
-        stream::iter(writes).buffer_unordered(AT_ONCE).try_collect::<()>().await
-    }
-
-    /// Writes the manifest of a version whose files are written, and copies the version to the local disk.
-    pub(crate) async fn write_manifest(
-        &self,
-        app: &str,
-        mut files: Vec<Listed>,
+        mut files: Vec<(Listed, Bytes)>,
+        before: Option<&str>,
         by: &str,
     ) -> Result<Installation, Error> {
-        files.sort_by(|a, b| a.path.cmp(&b.path));
-        let (count, bytes) = (files.len(), files.iter().map(|file| file.bytes).sum());
-        let manifest = Manifest { app: app.to_owned(), files };
+        files.sort_by(|(a, _), (b, _)| a.path.cmp(&b.path));
+        let listed: Vec<Listed> = files.iter().map(|(file, _)| file.clone()).collect();
+        let (count, bytes) = (listed.len(), listed.iter().map(|file| file.bytes).sum());
+        let manifest = Manifest { app: app.to_owned(), files: listed };
         let text =
             serde_json::to_vec(&manifest).map_err(|error| damaged(app.to_owned(), &error))?;
         let digest = sha256(&text);
-        self.write(app, &digest, text.into()).await?;
+        self.check_version(&manifest)?;
+        let content = |(file, bytes): &(Listed, Bytes)| (file.sha256.clone(), bytes.clone());
+        let contents: Contents = files.iter().map(content).collect();
+        let stored = async {
+            self.write_files(app, &files, before).await?;
+            self.write(app, &digest, text.into()).await
+        };
         // An app that cannot be copied here cannot be copied elsewhere either: the copy is tested before the
         // app is in force.
-        self.copy_app(app, &digest).await?;
+        let copied = self.copy_contents(&digest, Arc::new(manifest), contents);
+        try_join(stored, copied).await?;
         Ok(Installation {
             manifest: digest,
             files: count,
@@ -243,22 +262,6 @@ impl InstalledApps {
     pub fn latest_checksum(&self) -> Result<String, Error> {
         let all = self.all()?;
         Ok(checksum(all.iter().map(|(app, one)| (app.as_str(), one.manifest.clone()))))
-    }
-
-    /// The digests of the files of an app in object storage that no process removes as garbage for hours.
-    pub(crate) async fn young(&self, app: &str) -> Result<BTreeSet<String>, Error> {
-        let root = ObjectPath::from_iter([ROOT, app]);
-        let fail = |source| Error::Store { action: "list", path: root.to_string(), source };
-        let now = self.clock.now();
-        let mut young = BTreeSet::new();
-        let mut listed = self.store.list(Some(&root));
-        while let Some(object) = listed.try_next().await.map_err(fail)? {
-            let written = EventTime(object.last_modified.timestamp_micros());
-            if !is_older(written, now, OBJECT_GRACE / 2) {
-                young.extend(object.location.filename().map(str::to_owned));
-            }
-        }
-        Ok(young)
     }
 
     /// Removes an app from the installed ones; false if it is not one of them.
@@ -313,12 +316,15 @@ impl InstalledApps {
             let since = *copies.replaced.entry(directory.clone()).or_insert(now);
             if is_older(since, now, COPY_GRACE) {
                 copies.replaced.remove(&directory);
+                // If it cannot be removed whole, it is not complete any more.
+                copies.known.remove(&directory);
                 if let Err(error) = fs::remove_dir_all(&directory) {
                     let directory = directory.display();
                     tracing::warn!(%error, %directory, "cannot remove the copy of an app");
                 }
             }
         }
+        copies.known.retain(|directory, _| directory.is_dir());
     }
 
     /// Removes all local copies that are not in force, which an earlier process has left.
@@ -331,66 +337,14 @@ impl InstalledApps {
         }
     }
 
-    /// Copies a version of an app to the local disk, if it is not there.
-    pub(crate) async fn copy_app(&self, app: &str, digest: &str) -> Result<PathBuf, Error> {
-        let _copying = self.copying.lock().await;
-        self.copy_app_alone(app, digest).await
-    }
-
-    /// The same while `copying` is locked: all copies of a version begin in the same temporary directory.
-    async fn copy_app_alone(&self, app: &str, digest: &str) -> Result<PathBuf, Error> {
-        if digest.is_empty() || !digest.chars().all(|c| c.is_ascii_hexdigit()) {
-            let reason = "the manifest is not a digest".to_owned();
-            return Err(Error::Damaged { what: format!("{KIND}/{app}"), reason });
+    /// The manifest of a version.
+    ///
+    /// # Errors
+    /// If object storage fails, or the manifest is damaged.
+    pub(crate) async fn manifest(&self, app: &str, digest: &str) -> Result<Arc<Manifest>, Error> {
+        if let Some(known) = self.known(&self.directory.join(digest)) {
+            return Ok(known);
         }
-        let target = self.directory.join(digest);
-        if self.directories().get(app) == Some(&target) {
-            return Ok(target);
-        }
-        let manifest = self.manifest(app, digest).await?;
-        if is_complete(&target, &manifest) {
-            return Ok(target);
-        }
-        let bytes: u64 = manifest.files.iter().map(|file| file.bytes).sum();
-        self.room.check(&self.directory, &format!("the app {app}"), bytes)?;
-        let before = self.directories().remove(app);
-        let temporary = self.directory.join(format!(".{digest}"));
-        let fail = |action: &'static str, path: &Path| {
-            let path = path.display().to_string();
-            move |source: io::Error| Error::File { action, path, source }
-        };
-        for old in [&temporary, &target] {
-            match fs::remove_dir_all(old) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(fail("remove", old)(error));
-                }
-                _ => {}
-            }
-        }
-        let folder = temporary.join("apps").join(app);
-        fs::create_dir_all(&folder).map_err(fail("create", &folder))?;
-        let before = before.map(|directory| directory.join("apps").join(app));
-        let copy = |file: Listed| {
-            let (before, folder) = (before.as_deref(), &folder);
-            async move {
-                let bytes = match before.and_then(|before| unchanged(before, &file)) {
-                    Some(bytes) => bytes,
-                    None => self.object(app, &file.sha256).await?,
-                };
-                let (path, executable) = (PathBuf::from(&file.path), file.executable);
-                PackedFile { path, bytes: bytes.to_vec(), executable }.write_below(folder)
-            }
-        };
-        let copies: Vec<_> = manifest.files.into_iter().map(copy).collect();
-        stream::iter(copies).buffer_unordered(AT_ONCE).try_collect::<()>().await?;
-        fs::rename(&temporary, &target).map_err(fail("create", &target))?;
-        // A copy that a crash of the machine leaves incomplete is made again: its sizes are compared.
-        let synced = File::open(&self.directory).and_then(|directory| directory.sync_all());
-        synced.map_err(fail("write", &self.directory))?;
-        Ok(target)
-    }
-
-    pub(crate) async fn manifest(&self, app: &str, digest: &str) -> Result<Manifest, Error> {
         let bytes = self.object(app, digest).await?;
         let what = || format!("the manifest of the app {app}");
         let manifest: Manifest =
@@ -403,33 +357,33 @@ impl InstalledApps {
             let reason = "it names another app, or files outside of the app".to_owned();
             return Err(Error::Damaged { what: what(), reason });
         }
-        Ok(manifest)
+        Ok(Arc::new(manifest))
+    }
+
+    /// The manifest of a complete copy.
+    fn known(&self, directory: &Path) -> Option<Arc<Manifest>> {
+        self.copies.lock().known.get(directory).map(|known| Arc::clone(&known.manifest))
     }
 
     /// Reads an object, and checks that its content has the digest in its name.
-    pub(crate) async fn object(&self, app: &str, digest: &str) -> Result<Bytes, Error> {
-        let path = ObjectPath::from_iter([ROOT, app, digest]);
-        let fail = |source| Error::Store { action: "read", path: path.to_string(), source };
-        let bytes = self.store.get(&path).await.map_err(fail)?.bytes().await.map_err(fail)?;
-        if sha256(&bytes) != digest {
-            let reason = "its content has another digest".to_owned();
-            return Err(Error::Damaged { what: path.to_string(), reason });
-        }
-        Ok(bytes)
+    async fn object(&self, app: &str, digest: &str) -> Result<Bytes, Error> {
+        let bytes = self.unchecked(app, digest).await?;
+        let (what, digest) = (object(app, digest).to_string(), digest.to_owned());
+        blocking(move || check(&bytes, &digest, what).map(|()| bytes)).await
     }
 
-    async fn write(&self, app: &str, digest: &str, bytes: Bytes) -> Result<(), Error> {
-        let path = ObjectPath::from_iter([ROOT, app, digest]);
-        let written = self.store.put(&path, bytes.into()).await;
-        let fail = |source| Error::Store { action: "write", path: path.to_string(), source };
-        written.map(drop).map_err(fail)
+    /// Reads an object.
+    async fn unchecked(&self, app: &str, digest: &str) -> Result<Bytes, Error> {
+        let path = object(app, digest);
+        let found = self.store.get(&path).await.map_err(failed("read", &path))?;
+        found.bytes().await.map_err(failed("read", &path))
     }
 
     /// Returns the objects of a version of an app: its manifest, and the files.
     async fn objects_of(&self, app: &str, digest: &str) -> Result<Vec<ObjectPath>, Error> {
         let manifest = self.manifest(app, digest).await?;
         let digests = manifest.files.iter().map(|file| file.sha256.as_str()).chain([digest]);
-        Ok(digests.map(|digest| ObjectPath::from_iter([ROOT, app, digest])).collect())
+        Ok(digests.map(|digest| object(app, digest)).collect())
     }
 
     /// Deletes the objects that neither an app in force nor a kept bundle has, and that are too old for a
@@ -455,10 +409,17 @@ impl InstalledApps {
             if object.location.parts().count() < OF_APP {
                 continue;
             }
-            let written = EventTime(object.last_modified.timestamp_micros());
-            if is_older(written, now, OBJECT_GRACE) && !known.contains(&object.location) {
-                self.store.delete(&object.location).await.map_err(fail("delete"))?;
+            if !is_past_grace(&object, now) || known.contains(&object.location) {
+                continue;
             }
+            // An installation may have written it again since it was listed.
+            match self.store.head(&object.location).await {
+                Ok(found) if !is_past_grace(&found, now) => continue,
+                Ok(_) => {}
+                Err(object_store::Error::NotFound { .. }) => continue,
+                Err(source) => return Err(fail("read")(source)),
+            }
+            self.store.delete(&object.location).await.map_err(fail("delete"))?;
         }
         Ok(())
     }
@@ -486,34 +447,47 @@ fn is_older(time: EventTime, now: EventTime, than: Duration) -> bool {
     now.0.saturating_sub(time.0) > than
 }
 
-pub(crate) fn listed(file: PackedFile) -> Result<(Listed, Bytes), Error> {
-    let bytes = Bytes::from(file.bytes);
+/// Whether no process can be about to read an object any more, unless a version names it.
+fn is_past_grace(object: &ObjectMeta, now: EventTime) -> bool {
+    is_older(EventTime(object.last_modified.timestamp_micros()), now, OBJECT_GRACE)
+}
+
+/// The place of a file or a manifest in object storage.
+fn object(app: &str, digest: &str) -> ObjectPath {
+    ObjectPath::from_iter([ROOT, app, digest])
+}
+
+fn failed(
+    action: &'static str,
+    path: &ObjectPath,
+) -> impl FnOnce(object_store::Error) -> Error + use<> {
+    let path = path.to_string();
+    move |source| Error::Store { action, path, source }
+}
+
+/// Refuses a content that has another digest.
+fn check(bytes: &[u8], digest: &str, what: String) -> Result<(), Error> {
+    if sha256(bytes) == digest {
+        return Ok(());
+    }
+    Err(Error::Damaged { what, reason: "its content has another digest".to_owned() })
+}
+
+/// Lists files, with their contents.
+pub(crate) async fn listed(files: Vec<PackedFile>) -> Result<Vec<(Listed, Bytes)>, Error> {
+    let one = |file: PackedFile| described(&file).map(|listed| (listed, Bytes::from(file.bytes)));
+    blocking(move || files.into_iter().map(one).collect()).await
+}
+
+/// A file as manifests list it.
+pub(crate) fn described(file: &PackedFile) -> Result<Listed, Error> {
     let path = file.path.to_str().ok_or_else(|| {
         Error::Invalid(format!("{}: names of files are UTF-8", file.path.display()))
     })?;
-    let listed = Listed {
+    Ok(Listed {
         path: path.to_owned(),
-        sha256: sha256(&bytes),
-        bytes: bytes.len() as u64,
+        sha256: sha256(&file.bytes),
+        bytes: file.bytes.len() as u64,
         executable: file.executable,
-    };
-    Ok((listed, bytes))
-}
-
-/// The content of a file of the version before, if the file has not changed.
-pub(crate) fn unchanged(before: &Path, file: &Listed) -> Option<Bytes> {
-    let path = before.join(&file.path);
-    let is_same_size = fs::metadata(&path).ok()?.len() == file.bytes;
-    let bytes = is_same_size.then(|| fs::read(&path).ok())??;
-    (sha256(&bytes) == file.sha256).then(|| bytes.into())
-}
-
-/// Whether a directory has all files of an app.
-fn is_complete(directory: &Path, manifest: &Manifest) -> bool {
-    let folder = directory.join("apps").join(&manifest.app);
-    let is_there = |file: &Listed| {
-        let metadata = fs::metadata(folder.join(&file.path));
-        metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() == file.bytes)
-    };
-    folder.is_dir() && manifest.files.iter().all(is_there)
+    })
 }

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use crate::{AppFiles, Apps, Error, InstalledApps, Namespace, Package, PackedFile, Parts, Room};
 
 pub(crate) struct Setup {
-    store: Arc<dyn ObjectStore>,
+    pub(crate) store: Arc<dyn ObjectStore>,
     pub(crate) catalog: Catalog,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) data: TempDir,
@@ -302,11 +302,38 @@ async fn an_update_writes_only_new_files_and_old_objects() {
     second[1].1 = "[m]\ndefinition = two\n";
     apps.install(package(&second), true, "ann").await.unwrap();
     assert_eq!(written().await, before);
-    // Garbage collection of another process may remove them soon.
+    // Garbage collection of another process may remove those soon that are not in force.
     setup.clock.advance(Duration::from_secs(13 * 3600));
     apps.install(package(&FIRST), true, "ann").await.unwrap();
     let after = written().await;
-    assert!(after.iter().zip(&before).all(|(after, before)| after > before));
+    let again = after.iter().zip(&before).filter(|(after, before)| after > before);
+    assert_eq!(again.count(), 2, "the file that the version in force does not have, the manifest");
+    // Another process may replace what is in force, and remove it soon.
+    let (catalog, store) = (setup.catalog.clone(), Arc::clone(&setup.store));
+    let directory = setup.data.path().join("brief");
+    let brief = InstalledApps::new(catalog, store, directory, setup.clock.clone());
+    let brief = brief.with_retention(Duration::from_secs(3600));
+    brief.put(package(&FIRST), true, "ann").await.unwrap();
+    let last = written().await;
+    assert!(last.iter().zip(&after).all(|(last, after)| last > after));
+}
+
+#[tokio::test]
+async fn old_files_of_an_update_are_not_garbage() {
+    let setup = Setup::new().await;
+    let apps = setup.process("one").await;
+    apps.install(package(&FIRST), false, "ann").await.unwrap();
+    setup.clock.advance(Duration::from_secs(13 * 3600));
+    let mut second = FIRST;
+    second[1].1 = "[m]\ndefinition = two\n";
+    apps.install(package(&second), true, "ann").await.unwrap();
+    let (catalog, store) = (setup.catalog.clone(), Arc::clone(&setup.store));
+    let directory = setup.data.path().join("cleaner");
+    let cleaner = InstalledApps::new(catalog, store, directory, setup.clock.clone());
+    setup.clock.advance(Duration::from_secs(12 * 3600));
+    cleaner.collect_garbage().await.unwrap();
+    assert!(cleaner.copy().await.is_empty());
+    assert_eq!(definition(&setup.process("two").await, "m").as_deref(), Some("two"));
 }
 
 #[tokio::test]
@@ -315,6 +342,7 @@ async fn a_copy_that_is_incomplete_is_made_again() {
     let apps = setup.process("one").await;
     apps.install(package(&FIRST), false, "ann").await.unwrap();
     let lookup = apps.directory_of("shop").unwrap().join("apps/shop/lookups/a.csv");
+    std::fs::remove_file(&lookup).unwrap();
     std::fs::write(&lookup, "").unwrap();
     drop(apps);
     setup.process("one").await;

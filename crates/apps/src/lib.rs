@@ -16,12 +16,15 @@
 //! ```
 
 mod apps;
+mod blocking;
 mod bundle;
 #[cfg(test)]
 mod bundle_tests;
 mod collections;
 mod conf_changes;
 mod conf_lines;
+#[cfg(test)]
+mod copies_tests;
 mod digest;
 #[cfg(test)]
 mod disabled_tests;

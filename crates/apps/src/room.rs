@@ -7,7 +7,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use crate::{Error, Package, PackedFile};
+use crate::Error;
 
 /// Bytes that may be written to the file system of a directory; `None` where they are not known.
 type Spare = dyn Fn(&Path) -> Option<u64> + Send + Sync;
@@ -44,10 +44,4 @@ impl Room {
         let source = io::Error::new(io::ErrorKind::StorageFull, text);
         Err(Error::File { action: "write", path: directory.display().to_string(), source })
     }
-}
-
-/// The bytes of all files of apps.
-pub(crate) fn bytes_of(packages: &[Package]) -> u64 {
-    let files = packages.iter().flat_map(|package| &package.files);
-    files.map(|PackedFile { bytes, .. }| bytes.len() as u64).sum()
 }

@@ -265,9 +265,9 @@ fn found(call: &Call, name: &str) -> Result<AppInfo, RestError> {
 }
 
 /// Reads a packed app beside the threads that wait for sockets.
-async fn unpacked(
-    read: impl FnOnce() -> Result<Package, apps::Error> + Send + 'static,
-) -> Result<Package, RestError> {
+async fn unpacked<T: Send + 'static>(
+    read: impl FnOnce() -> Result<T, apps::Error> + Send + 'static,
+) -> Result<T, RestError> {
     Ok(work_on_part(read).await.map_err(|_| RestError::stopping())??)
 }
 
@@ -289,11 +289,16 @@ async fn install(call: &Call, package: Package) -> Result<(), RestError> {
 async fn upload(call: Call, RawBody(body): RawBody) -> Result<Response, RestError> {
     let params = &call.params;
     let name = params.text("name").unwrap_or(UNNAMED).to_owned();
-    let package = unpacked(move || Package::unpack(&body, &name)).await?;
-    let reports = &call.state.app_reports;
-    let report = reports.report(&package);
+    let reports = Arc::clone(&call.state.app_reports);
+    let read = move || -> Result<_, apps::Error> {
+        let package = Package::unpack(&body, &name)?;
+        let report = reports.report(&package);
+        Ok((package, report))
+    };
+    let (package, report) = unpacked(read).await?;
     let app = package.app.clone();
     install(&call, package).await?;
+    let reports = &call.state.app_reports;
     let pairs = |pairs: Vec<(String, String)>| -> Vec<Value> {
         pairs.into_iter().map(|(place, text)| json!({ "place": place, "text": text })).collect()
     };

@@ -20,7 +20,7 @@ use crate::rights::Need::May;
 use crate::routing::{Routes, get, post};
 #[cfg(test)]
 use crate::tests::cases::{Case, case};
-use crate::work::to_its_end;
+use crate::work::{to_its_end, work};
 
 const BUNDLE: &str = "/services/cluster/manager/bundle";
 const VALIDATE: &str = "/services/cluster/manager/control/default/validate_bundle";
@@ -97,7 +97,13 @@ async fn files(Call { state, params, .. }: Call) -> Result<Response, RestError> 
     feed::respond(TITLE, BUNDLE, all.into_iter().map(entry).collect(), &params)
 }
 
-/// Returns the mistakes in a bundle, and its changes.
+/// Returns the mistakes in a bundle, and its changes. Large bundles take a while.
+fn examined(state: &ApiState, packages: &[Package], found: &Validated) -> Value {
+    let files = packages.iter().flat_map(|package| &package.files);
+    let bytes = files.map(|file| file.bytes.len()).sum();
+    work(bytes, || validated(state, packages, found))
+}
+
 fn validated(state: &ApiState, packages: &[Package], validated: &Validated) -> Value {
     let apps: BTreeSet<&str> = packages.iter().map(|package| package.app.as_str()).collect();
     let reports = &state.app_reports;
@@ -223,7 +229,7 @@ async fn packages(state: &ApiState, body: &[u8]) -> Result<Vec<Package>, RestErr
 /// The changes and the errors of apps that would replace those of the bundle in force.
 async fn findings(state: &ApiState, packages: &[Package]) -> Result<Value, RestError> {
     let found = state.apps.validate_bundle(packages).await?;
-    let mut content = validated(state, packages, &found);
+    let mut content = examined(state, packages, &found);
     content["warnings"] = json!(warnings(state, packages, &found).await?);
     Ok(content)
 }
@@ -240,7 +246,7 @@ async fn apply(call: Call, RawBody(body): RawBody) -> Result<Response, RestError
     let state = &call.state;
     let packages = packages(state, &body).await?;
     let found = state.apps.validate_bundle(&packages).await?;
-    let mut content = validated(state, &packages, &found);
+    let mut content = examined(state, &packages, &found);
     if let Some(refusal) = refusal(&content).filter(|_| !call.params.flag("force")) {
         return Err(refusal);
     }

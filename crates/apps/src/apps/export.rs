@@ -17,7 +17,7 @@ use conf::Access;
 use tokio::sync::OwnedMutexGuard;
 
 use super::Apps;
-use super::reload::blocking;
+use crate::blocking::blocking;
 use crate::conf_changes::{SECRET, changed, is_readable, is_readable_stanza};
 use crate::conf_lines::{Meaning, lines};
 use crate::digest::sha256_of;

@@ -9,9 +9,9 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::RwLock;
 use tokio::sync::{Mutex, Notify};
 
-use super::reload::blocking;
 use super::{Apps, FileRules, Files, Inner, State};
 use crate::Error;
+use crate::blocking::blocking;
 use crate::installed::{InstalledApps, checksum_of};
 use crate::views::Views;
 

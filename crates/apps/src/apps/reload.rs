@@ -14,6 +14,7 @@ use knowledge::Knowledge;
 
 use super::{Apps, FileRules, Files, State};
 use crate::Error;
+use crate::blocking::blocking;
 use crate::install::counts_installed;
 use crate::objects::with_objects;
 
@@ -145,17 +146,6 @@ impl Apps {
             self.inner.views.forget();
         }
         Ok(reloaded)
-    }
-}
-
-/// Reads files beside the threads that wait for sockets.
-pub(super) async fn blocking<T: Send + 'static>(
-    read: impl FnOnce() -> Result<T, Error> + Send + 'static,
-) -> Result<T, Error> {
-    match tokio::task::spawn_blocking(read).await {
-        Ok(done) => done,
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        Err(_) => Err(Error::NotReloadable("the server is stopping".to_owned())),
     }
 }
 

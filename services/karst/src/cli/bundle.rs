@@ -35,7 +35,7 @@ pub(super) async fn bundle(options: BundleOptions) -> Result<ExitCode> {
             let path = format!("{CONTROL}/validate_bundle?output_mode=json");
             let packages = read_bundle(&options.bundle.directory)?;
             let known = client.get(FILES).await?;
-            let answer = send(&client, &path, packages, &there(&known)).await?;
+            let answer = send(&client, &path, &packages, &there(&known)).await?;
             print(&answer);
             println!("Nothing has been changed.");
             let fails = options.strict && has_mistakes(&answer);
@@ -47,7 +47,7 @@ pub(super) async fn bundle(options: BundleOptions) -> Result<ExitCode> {
             let path = format!("{CONTROL}/apply?output_mode=json{force}");
             let packages = read_bundle(&options.bundle.directory)?;
             let known = client.get(FILES).await?;
-            print(&send(&client, &path, packages, &there(&known)).await.map_err(unsure)?);
+            print(&send(&client, &path, &packages, &there(&known)).await.map_err(unsure)?);
             in_force(&client).await.map_err(unobserved)
         }
         BundleWhat::Rollback(options) => {
@@ -90,10 +90,10 @@ fn unsure(error: anyhow::Error) -> anyhow::Error {
 async fn send(
     client: &Client,
     path: &str,
-    packages: Vec<Package>,
+    packages: &[Package],
     there: &BTreeMap<String, BTreeSet<String>>,
 ) -> Result<Value> {
-    match post(client, path, packages.clone(), there).await {
+    match post(client, path, packages, there).await {
         // Another version came into force in between.
         Err(error) if !there.is_empty() && error.to_string().contains("send all files") => {
             post(client, path, packages, &BTreeMap::new()).await
@@ -105,7 +105,7 @@ async fn send(
 async fn post(
     client: &Client,
     path: &str,
-    packages: Vec<Package>,
+    packages: &[Package],
     there: &BTreeMap<String, BTreeSet<String>>,
 ) -> Result<Value> {
     let body = pack_bundle(packages, there).context("cannot pack the apps")?;
