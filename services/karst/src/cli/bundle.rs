@@ -20,9 +20,11 @@ const INFO: &str = "/services/cluster/manager/info?output_mode=json";
 const PEERS: &str = "/services/cluster/manager/peers?output_mode=json&count=0";
 /// Time-out of a request: the server copies files to object storage.
 const SLOW: Duration = Duration::from_secs(600);
-/// Interval and number of checks of which processes use the bundle.
-const LOOK: Duration = Duration::from_secs(1);
-const LOOKS: usize = 60;
+/// First and longest pause between checks of which processes use the bundle: most do a moment later.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// Sum of the pauses after which the command does not wait any longer.
+const WAIT: Duration = Duration::from_secs(60);
 /// The fields of an answer with mistakes, and the word for each of them.
 const MISTAKES: [(&str, &str); 3] =
     [("ignored", "ignored"), ("breaks", "breaks"), ("warnings", "warning")];
@@ -166,22 +168,27 @@ fn report(content: &Value) -> Vec<String> {
 
 /// Waits until all processes that answer work by the same apps as the catalog has.
 async fn in_force(client: &Client) -> Result<ExitCode> {
-    let mut behind = Vec::new();
-    for _ in 0..LOOKS {
+    let (mut pause, mut waited) = (FIRST_PAUSE, Duration::ZERO);
+    let behind = loop {
         let (info, peers) = (client.get(INFO).await?, client.get(PEERS).await?);
         let latest = &info["entry"][0]["content"]["latest_bundle"]["checksum"];
         let all = processes(&peers, latest);
         let lacking = all.iter().filter(|one| one.is_up && !one.has_it);
-        behind = lacking.map(Process::shown).collect();
+        let behind: Vec<String> = lacking.map(Process::shown).collect();
         if behind.is_empty() {
             println!("{}", in_effect(&all));
             return Ok(ExitCode::SUCCESS);
         }
-        tokio::time::sleep(LOOK).await;
-    }
+        if waited >= WAIT {
+            break behind;
+        }
+        tokio::time::sleep(pause).await;
+        waited += pause;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    };
     eprintln!(
         "karst: it is in effect, but after {} s not in {}: see their health",
-        LOOK.as_secs() * LOOKS as u64,
+        WAIT.as_secs(),
         behind.join(", ")
     );
     Ok(ExitCode::FAILURE)
