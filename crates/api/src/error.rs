@@ -108,7 +108,7 @@ answered_by_kind!(
 impl From<apps::Error> for RestError {
     fn from(error: apps::Error) -> Self {
         let severity = match &error {
-            apps::Error::NotFound(_) | apps::Error::Exists(_) => "ERROR",
+            apps::Error::NotFound(_) | apps::Error::Exists(_) | apps::Error::Taken(_) => "ERROR",
             _ => "FATAL",
         };
         Self { severity, ..Self::of_kind(error.kind(), error.to_string()) }

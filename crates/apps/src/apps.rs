@@ -4,6 +4,7 @@ mod disabled;
 mod export;
 mod files;
 mod info;
+mod moves;
 mod past;
 mod reload;
 mod system;
@@ -513,47 +514,6 @@ impl Apps {
         stored.set(settings);
         self.put(old, stored).await?;
         self.get(conf, name, namespace)
-    }
-
-    /// Changes who owns and who sees an object.
-    ///
-    /// # Errors
-    /// As [`Self::update`].
-    pub async fn share(
-        &self,
-        conf: &str,
-        name: &str,
-        namespace: &Namespace,
-        owner: &str,
-        sharing: Sharing,
-    ) -> Result<(), Error> {
-        let _writing = self.inner.writing.lock().await;
-        let object = self.get(conf, name, namespace)?;
-        let (old, mut stored) = self.stored_of(&object);
-        stored.owner = owner.to_owned();
-        stored.sharing = sharing;
-        // What a user has made private is only a part of the stanza when it is shared.
-        stored.is_whole = object.sharing != Sharing::User;
-        self.put(old, stored).await
-    }
-
-    /// Moves an object to another app.
-    ///
-    /// # Errors
-    /// As [`Self::update`].
-    pub async fn relocate(
-        &self,
-        conf: &str,
-        name: &str,
-        namespace: &Namespace,
-        app: &str,
-    ) -> Result<(), Error> {
-        self.check_enabled(app)?;
-        let _writing = self.inner.writing.lock().await;
-        let object = self.get(conf, name, namespace)?;
-        let (old, mut stored) = self.stored_of(&object);
-        app.clone_into(&mut stored.app);
-        self.put(old, stored).await
     }
 
     /// Removes an object that was made at run time.

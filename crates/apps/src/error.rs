@@ -40,6 +40,9 @@ pub enum Error {
     /// The object already exists.
     #[error("An object with name={0} already exists")]
     Exists(String),
+    /// Another object is where the object would be moved to.
+    #[error("{0}")]
+    Taken(String),
     /// Something else has been changed meanwhile, or is being changed.
     #[error("{0}")]
     Changed(String),
@@ -71,7 +74,9 @@ impl Error {
             Self::Store { .. } | Self::File { .. } | Self::Busy(_) => ErrorKind::Unavailable,
             Self::Configuration(_) | Self::Invalid(_) | Self::Builtin(_) => ErrorKind::Invalid,
             Self::NotFound(_) => ErrorKind::NotFound,
-            Self::Exists(_) | Self::Changed(_) | Self::NotReloadable(_) => ErrorKind::Conflict,
+            Self::Exists(_) | Self::Taken(_) | Self::Changed(_) | Self::NotReloadable(_) => {
+                ErrorKind::Conflict
+            }
             Self::Damaged { .. } => ErrorKind::Corrupt,
         }
     }

@@ -299,10 +299,14 @@ impl Resource for PropsSettings {
             call.state.apps.get(CONF, stanza, &there).ok().filter(|left| {
                 left.app == found.object.app && private(left) == private(&found.object)
             });
-        if left.is_some_and(|left| left.get(&found.key).is_some_and(|value| !value.is_empty())) {
-            set(call, &found, "").await?;
+        match left {
+            // A new stanza of this name has permissions of its own, as after the removal of any object.
+            None => Ok(call.state.permissions.remove(&found.object.place()).await?),
+            Some(left) if left.get(&found.key).is_some_and(|value| !value.is_empty()) => {
+                set(call, &found, "").await.map(drop)
+            }
+            Some(_) => Ok(()),
         }
-        Ok(())
     }
 }
 

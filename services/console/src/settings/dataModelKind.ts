@@ -39,7 +39,15 @@ export const dataModels: Kind = {
     column('Description', 'description'),
   ],
   fields: [
-    { name: 'name', label: 'Name', kind: 'text', isRequired: true, when: 'new' },
+    {
+      name: 'name',
+      label: 'Name',
+      kind: 'text',
+      isRequired: true,
+      when: 'new',
+      // Of a copy: searches name models without quotes, as in from datamodel:shop_copy.
+      read: (entry) => `${entry.name}_copy`,
+    },
     {
       name: 'eai:data',
       label: 'Definition',

@@ -180,11 +180,13 @@ it('a data model has the names of its datasets, and is searched by the first', (
   const search = (data: string) => dataModels.search?.(object('shop', { 'eai:data': data }));
   expect(search(text)).toBe('| datamodel shop Orders search');
   expect(search('{')).toBeNull();
+  expect(copyOf(dataModels.fields, object('shop', {})).name).toBe('shop_copy');
 });
 
 it('other objects lead to the events and rows that they are about', () => {
   expect(eventTypes.search?.(object('a b', {}))).toBe('index=* eventtype="a b"');
   expect(tags.search?.(object('host=web=1', {}))).toBe('index=* host="web=1"');
+  expect(tags.search?.(object('host=web%201 100% %ff', {}))).toBe('index=* host="web 1 100% %ff"');
   expect(lookupDefinitions.search?.(object('hosts', {}))).toBe('| inputlookup hosts');
   expect(lookupDefinitions.search?.(object('dns', { external_cmd: 'x' }))).toBeNull();
 });

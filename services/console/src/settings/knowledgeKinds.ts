@@ -136,6 +136,16 @@ const VALUE_TAGS: Field = {
   check: valueTagsProblem,
 };
 
+/** A value in the name of a stanza of tags.conf, where special characters are written as `%20` and so on. */
+const tagged = (text: string): string =>
+  text.trim().replace(/(?:%[0-9a-f]{2})+/gi, (codes) => {
+    try {
+      return decodeURIComponent(codes);
+    } catch {
+      return codes;
+    }
+  });
+
 export const tags: Kind = {
   title: 'Tags',
   noun: 'tag of a value',
@@ -165,7 +175,7 @@ export const tags: Kind = {
   }),
   search: ({ name }) => {
     const at = name.indexOf('=');
-    return `index=* ${fieldName(name.slice(0, at))}=${quoted(name.slice(at + 1))}`;
+    return `index=* ${fieldName(name.slice(0, at).trim())}=${quoted(tagged(name.slice(at + 1)))}`;
   },
   loss: (entry) => `${SEARCHES} by their tags no longer find events with ${entry.name}.`,
 };
