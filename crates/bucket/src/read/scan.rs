@@ -133,6 +133,44 @@ impl BucketReader {
         Ok(stream::try_unfold(scan, Scan::next).boxed())
     }
 
+    /// As [`Self::read`], but returns certain rows: ranges of row numbers of the bucket, in ascending order,
+    /// none of which overlaps another.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub async fn read_ranges(
+        &self,
+        columns: &[&str],
+        rows: &[Range<usize>],
+        batch_rows: usize,
+    ) -> Result<EventStream, Error> {
+        let wanted = self.positions_of(columns)?;
+        let pages = self.single_pages().await?;
+        let (groups, selection) = select_ranges(&pages.metadata, rows);
+        if groups.is_empty() {
+            return Ok(stream::empty().boxed());
+        }
+        let mut roots = wanted.clone();
+        roots.sort_unstable();
+        roots.dedup();
+        let place = |column: &usize| roots.partition_point(|root| root < column);
+        let positions = wanted.iter().map(place).collect();
+        let schema = pages.metadata.parquet_schema();
+        let projection = ProjectionMask::roots(schema, roots.iter().copied());
+        let decoder = ParquetPushDecoderBuilder::new_with_metadata(pages.metadata.clone())
+            .with_projection(projection)
+            .with_batch_size(batch_rows.max(1))
+            .with_row_groups(groups)
+            .with_row_selection(selection)
+            .build()
+            .map_err(|error| self.object().undecodable("footer", &error))?;
+        let (object, checksums) = (self.object().clone(), pages.checksums.clone());
+        let (along, failed) = (Vec::new(), Failed::default());
+        let mut scan = Scan { object, decoder, checksums, positions, ahead: None, along, failed };
+        scan.read_ahead().await?;
+        Ok(stream::try_unfold(scan, Scan::next).boxed())
+    }
+
     /// Returns the ranges of the pages of some columns and granules, dictionaries included.
     fn pages_of(
         &self,
@@ -229,6 +267,39 @@ impl BucketReader {
         let selection = RowSelection::from_consecutive_ranges(ranges.into_iter(), chosen_rows);
         (groups, Some(selection))
     }
+}
+
+/// Returns the row groups that have some of the rows, and the selection of these rows.
+fn select_ranges(
+    metadata: &ArrowReaderMetadata,
+    rows: &[Range<usize>],
+) -> (Vec<usize>, RowSelection) {
+    let mut groups = Vec::new();
+    let mut chosen: Vec<Range<usize>> = Vec::new();
+    let (mut at, mut first_row, mut chosen_rows) = (0, 0, 0);
+    for (group, description) in metadata.metadata().row_groups().iter().enumerate() {
+        let count = usize::try_from(description.num_rows()).unwrap_or(0);
+        let end = first_row + count;
+        let before = chosen.len();
+        while let Some(range) = rows.get(at).filter(|range| range.start < end) {
+            let (start, stop) = (range.start.max(first_row), range.end.min(end));
+            if start < stop {
+                chosen.push(chosen_rows + start - first_row..chosen_rows + stop - first_row);
+            }
+            // The rest of the range is in the next group.
+            if range.end > end {
+                break;
+            }
+            at += 1;
+        }
+        if chosen.len() > before {
+            groups.push(group);
+            chosen_rows += count;
+        }
+        first_row = end;
+    }
+    let selection = RowSelection::from_consecutive_ranges(chosen.into_iter(), chosen_rows);
+    (groups, selection)
 }
 
 impl Scan {

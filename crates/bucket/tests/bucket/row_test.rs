@@ -94,3 +94,34 @@ async fn an_error_of_a_test_is_returned_as_it_is_and_is_no_damage() {
     let test = RowTest { columns: vec!["nope".to_owned()], passes: Arc::new(|_| unreachable!()) };
     assert!(reader.read_where(&["_raw"], &all, 100, Some(test)).await.is_err());
 }
+
+#[tokio::test]
+async fn ranges_of_rows_are_read_across_granules_and_row_groups() {
+    let (reader, _) = noisy(Arc::default()).await;
+    let all = GranuleSet::all(reader.granules());
+    let stream = reader.read(&["_time", "_raw"], &all, 100).await.unwrap();
+    let whole: Vec<_> = stream.try_collect().await.unwrap();
+    let (times, raws) = (texts(&whole, 0), texts(&whole, 1));
+    assert_eq!(times.len(), 4000);
+    for ranges in [
+        vec![0..1, 5..6, 3999..4000],
+        vec![0..2_000, 2_000..4_000],
+        vec![100..2_900, 2_900..2_901, 3_500..3_500],
+        (0..4000).step_by(3).map(|row| row..row + 1).collect(),
+    ] {
+        let stream = reader.read_ranges(&["_raw", "_time"], &ranges, 100).await.unwrap();
+        let found: Vec<_> = stream.try_collect().await.unwrap();
+        let rows = || ranges.iter().cloned().flatten();
+        assert_eq!(texts(&found, 0), rows().map(|row| raws[row].clone()).collect::<Vec<_>>());
+        assert_eq!(texts(&found, 1), rows().map(|row| times[row].clone()).collect::<Vec<_>>());
+        let counted = reader.read_ranges(&[], &ranges, 100).await.unwrap();
+        let counted: Vec<_> = counted.try_collect().await.unwrap();
+        let count = counted.iter().map(|batch| batch.num_rows()).sum::<usize>();
+        assert_eq!(count, rows().count());
+    }
+    let nothing: [std::ops::Range<usize>; 2] = [3..3, 9..9];
+    for none in [&nothing[..0], &nothing[..]] {
+        let stream = reader.read_ranges(&["_raw"], none, 100).await.unwrap();
+        assert!(stream.try_collect::<Vec<_>>().await.unwrap().is_empty());
+    }
+}
