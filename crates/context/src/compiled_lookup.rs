@@ -5,9 +5,11 @@
 //! searches, so [`CompiledLookups`] keeps those that were used last.
 
 use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Weak};
 
 use eval::{Network, Networks};
+use exprs::column::Values;
 use frames::Rows;
 use hashbrown::HashMap;
 use knowledge::time::{LocalClock, TimeFormat};
@@ -59,6 +61,8 @@ pub struct CompiledLookup {
     networks: Vec<(usize, Networks)>,
     /// The time of each row in seconds, for time-based lookups.
     times: Option<Vec<Option<f64>>>,
+    /// A digest of all fields of all rows.
+    contents: [u64; 2],
 }
 
 impl CompiledLookup {
@@ -98,7 +102,13 @@ impl CompiledLookup {
             }
         }
         let times = options.time.as_ref().map(|time| seconds(rows, time)).transpose()?;
-        Ok(Self { options, exact, keyed, tests, networks, times })
+        let contents = digest(rows)?;
+        Ok(Self { options, exact, keyed, tests, networks, times, contents })
+    }
+
+    /// Returns a digest of all fields of all rows: those of lookups with other rows differ.
+    pub fn contents(&self) -> [u64; 2] {
+        self.contents
     }
 
     /// Whether rows must be tested one by one.
@@ -233,6 +243,28 @@ fn key<'a>(cells: impl Iterator<Item = Option<&'a str>>, case_sensitive: bool) -
         key.push('\u{1f}');
     }
     Some(key)
+}
+
+/// Returns a digest of rows. One of 64 bits would be too short to tell all versions of all lookups apart.
+fn digest(rows: &Rows) -> Result<[u64; 2], Error> {
+    // No byte of a text has this value.
+    const NEXT: u8 = 0xfe;
+    let (mut one, mut two) = (DefaultHasher::new(), DefaultHasher::new());
+    two.write_u8(NEXT);
+    for column in &rows.columns {
+        column.name.hash(&mut one);
+        column.name.hash(&mut two);
+        let values = Values::new(&column.array)?;
+        for row in 0..rows.count {
+            one.write_u8(NEXT);
+            two.write_u8(NEXT);
+            values.get(row).each_text(|text| {
+                text.hash(&mut one);
+                text.hash(&mut two);
+            });
+        }
+    }
+    Ok([one.finish(), two.finish()])
 }
 
 /// Indexes the rows by network.
@@ -389,6 +421,29 @@ mod tests {
         drop(other);
         kept.get(&lower, &one, &b).unwrap();
         assert_eq!(kept.kept.lock().len(), 5);
+    }
+
+    #[test]
+    fn other_rows_have_another_digest() {
+        let of = |cells: &[Option<&str>], name: &str| {
+            let mut rows = Rows::blank(cells.len());
+            rows.set_texts(name, cells.iter().copied());
+            digest(&rows).unwrap()
+        };
+        let (a, b) = (Some("a"), Some("b"));
+        let some = of(&[a, b, None], "f");
+        assert_eq!(some, of(&[a, b, None], "f"));
+        assert_ne!(some[0], some[1]);
+        for other in [
+            of(&[a, None, b], "f"),
+            of(&[b, a, None], "f"),
+            of(&[a, b], "f"),
+            of(&[a, b, Some("")], "f"),
+            of(&[Some("ab"), None, None], "f"),
+            of(&[a, b, None], "g"),
+        ] {
+            assert_ne!(some, other);
+        }
     }
 
     #[test]

@@ -171,6 +171,11 @@ impl Lookup {
         Self { definition, rows, program: None, compiled, remembered: Mutex::default() }
     }
 
+    /// Returns a digest of its rows.
+    pub fn contents(&self) -> [u64; 2] {
+        self.compiled.contents()
+    }
+
     /// Checks that the lookup has these fields. An empty table has all fields.
     pub fn check(&self, wanted: &[&Spanned<String>]) -> Result<(), Error> {
         let Self { definition, rows, .. } = self;

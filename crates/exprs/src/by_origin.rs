@@ -81,6 +81,14 @@ fn decided_by_origin(condition: Expr, scope: &dyn Scope) -> Expr {
     ByOrigin::new("by_origin", Gives::Truth, conditions).call(arguments)
 }
 
+/// Returns the conditions of which a filter that is decided by origin tests whether any holds, and the
+/// columns that its arguments are in them.
+pub(crate) fn conditions_of(function: &ScalarUDF) -> Option<(&[Expr], &[String])> {
+    let call = function.inner().downcast_ref::<ByOrigin>()?;
+    let Conditions { all, columns, .. } = call.conditions.as_ref();
+    matches!(call.gives, Gives::Truth).then_some((all.as_slice(), columns.as_slice()))
+}
+
 /// Returns the number of steps of the conditions in a call, which its expression hides.
 #[must_use]
 pub fn hidden_steps(expr: &Expr) -> usize {

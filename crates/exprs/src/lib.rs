@@ -8,6 +8,7 @@
 //!
 //! ```text
 //!            compile: AST -> Typed      aggregates: stats functions      top
+//!         identity: filters that later searches recognize
 //!      by_origin: many filters
 //!         predicate: filters   operators   order
 //!      convert: types, precision  compare  udf: functions of eval
@@ -24,6 +25,7 @@ mod compare;
 pub mod compile;
 mod convert;
 mod error;
+pub mod identity;
 pub mod kernel;
 pub mod leaf;
 pub mod ledger;

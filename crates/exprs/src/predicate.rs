@@ -26,11 +26,11 @@ use spl::ast::{
 use crate::Error;
 use crate::column::Value;
 use crate::predicate::alternatives::alternatives;
-use crate::predicate::function::{Predicate, Test};
 use crate::{Scope, Typed};
 
 pub use breakers::Breakers;
 pub use field::FieldValue;
+pub(crate) use function::{Predicate, Test};
 pub use list::FieldList;
 pub use regex::RegexTest;
 pub use sql::sql_functions;

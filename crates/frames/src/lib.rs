@@ -37,6 +37,8 @@ pub use presence::Presence;
 pub use restriction::Restriction;
 pub use rows::{Column, Record, Rows, batch_bytes, collected, filtered};
 pub use session::weight;
-pub use session::{MemoryRoom, PlanningTime, SearchMemory, Session, SessionSettings, Waiting};
+pub use session::{
+    MemoryRoom, PlanningTime, SearchMemory, Session, SessionSettings, Waiting, over_parts,
+};
 pub use source::{EmptySource, EventSource, EventsRequest, FieldInfo, MetadataKind, SourceField};
 pub use type_erased::TypeErased;

@@ -36,6 +36,7 @@ use futures::future::BoxFuture;
 
 pub use memory::{MemoryRoom, SearchMemory};
 pub use planning::{PlanningTime, Waiting};
+pub use rules::over_parts;
 
 use crate::Error;
 use crate::stream::StreamPlanner;

@@ -63,7 +63,7 @@ pub use frames::{
     Column, EmptySource, Error, EventSource, EventsRequest, FieldFilter, FieldInfo, MemoryRoom,
     Message, MessageKind, MessageLog, MetadataKind, OutputColumn, PlanningTime, Record,
     Restriction, ResultKind, Rows, SearchMemory, Session, SessionSettings, SourceField, TypeErased,
-    Waiting, batch_bytes, collected,
+    Waiting, batch_bytes, collected, over_parts,
 };
 pub use pipeline::depth::check_sql as check_sql_depth;
 pub use pipeline::{plan_after, plan_inner, plan_search, plan_search_watched};

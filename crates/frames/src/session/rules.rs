@@ -34,6 +34,7 @@ use projections::Projections;
 use rewrites::Rewrites;
 use types::Types;
 
+pub use parts::over_parts;
 pub(super) use texts::longest as longest_constant;
 
 type Analysis = Arc<dyn AnalyzerRule + Send + Sync>;

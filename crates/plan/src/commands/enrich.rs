@@ -6,6 +6,7 @@
 
 mod calculated;
 mod default_fields;
+mod description;
 mod lookups;
 mod narrow;
 mod parsed;
@@ -13,6 +14,7 @@ mod parsed;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use exprs::identity::marked;
 use exprs::required_fields::RequiredFields;
 use frames::Frame;
 use model::{IndexName, TimeRange, columns};
@@ -146,6 +148,28 @@ impl Enrichment {
         }
         frame = lookups::look_up(&lookups, frame, env)?;
         self.classes.add(frame, env)
+    }
+
+    /// Like [`Self::apply`], for events that a filter is applied to next. The fields that it reads are marked
+    /// with all that they depend on besides stored columns, so that scans remember which events satisfy it.
+    pub(crate) fn apply_below(
+        self,
+        filter: Option<&SearchExpr>,
+        frame: Frame,
+        env: &PlanningContext<'_>,
+    ) -> Result<Frame, Error> {
+        let described = |filter| description::of_fields(filter, &self.objects, &frame, env);
+        let described = filter.map(described).unwrap_or_default();
+        let frame = self.apply(frame, env)?;
+        if described.is_empty() {
+            return Ok(frame);
+        }
+        let mark = |(name, description): (String, Arc<str>)| {
+            let value = marked(frame.field(&name), description);
+            (name, value)
+        };
+        let values = described.into_iter().map(mark).collect();
+        frame.with_columns(values)
     }
 }
 

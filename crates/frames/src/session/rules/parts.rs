@@ -73,6 +73,16 @@ pub(super) fn in_operator(node: &Arc<dyn ExecutionPlan>) -> Rewritten {
     Ok(None)
 }
 
+/// Returns an expression as the rule rewrites it, for a batch of this number of columns: for operators that
+/// evaluate expressions which the rule does not see.
+///
+/// # Errors
+/// If a part of the expression does not accept its rewritten parts.
+pub fn over_parts(expr: &Arc<dyn PhysicalExpr>, columns: usize) -> Result<Arc<dyn PhysicalExpr>> {
+    let rewritten = in_expression(expr, Over { columns, is_part: false })?;
+    Ok(rewritten.unwrap_or_else(|| Arc::clone(expr)))
+}
+
 /// The number of columns that an expression reads, and the same for each of its children.
 #[derive(Debug)]
 struct Reads {

@@ -120,8 +120,13 @@ impl Automatic {
         &self.parsed.lookup.matcher
     }
 
+    /// The text of the setting, behind its name.
+    pub(super) fn arguments(&self) -> &str {
+        &self.parsed.lookup.arguments
+    }
+
     /// The fields of events that the lookup reads.
-    fn inputs(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn inputs(&self) -> impl Iterator<Item = &str> {
         let time = self.lookup.definition.time.as_ref().map(|_| time_field(&self.command));
         self.command.inputs.iter().map(|input| input.event_name()).chain(time)
     }
