@@ -257,6 +257,10 @@ metrics! {
         "Memory used by word filters of hot rows (max_hot_words_mb).";
     HOT_WORD_FILTERS Counter "karst_hot_word_filters_total"
         "Word filters of batches of hot rows, by outcome (made; refused: max_hot_words_mb is used up).";
+    FILTER_BYTES Gauge "karst_filter_bytes"
+        "Memory used by the rows that passed the filters of earlier searches (max_filter_memory_mb).";
+    FILTER_GRANULES Counter "karst_filter_granules_total"
+        "Granules of searches with costly filters, by kind (known from earlier searches, tested).";
     SEARCH_PARTS Counter "karst_search_parts_total"
         "Parts of searches that indexers were asked to run, by outcome (done, refused, failed, lost).";
     PARTS_RUN Counter "karst_parts_run_total"

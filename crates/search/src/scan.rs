@@ -13,6 +13,8 @@
 //!                                                          -> filter -> count -> output
 //!                                                    selectivity: whether small columns are tested first
 //!                                                    typed: what a plan takes of columns: parts, keys
+//!                                                    pushed, computed: filters over computed values
+//!                                                    passed: rows that pass costly filters, remembered
 //! ```
 //!
 //! Guarantees: every event of the request that passes the filters comes out once; pruning removes only
@@ -20,6 +22,7 @@
 //!
 //! Reasons are in docs/decisions: exact filters (3), parts and keys of columns (8), row tests (9).
 
+mod computed;
 mod conversion;
 mod count;
 mod counted;
@@ -28,7 +31,9 @@ mod exec;
 mod fields;
 mod hot;
 mod keys;
+mod passed;
 mod prune;
+mod pushed;
 mod queue;
 mod selectivity;
 mod shortcut;
@@ -46,7 +51,9 @@ pub(crate) use counted::CountBySummary;
 pub(crate) use direction::OldestFirst;
 pub(crate) use exec::BucketScanExec;
 pub(crate) use fields::{added_to, discover, each_sent, present_in, sourcetypes_of};
+pub(crate) use passed::PassedRows;
 pub(crate) use prune::index_expression;
+pub(crate) use pushed::FiltersInScans;
 pub(crate) use slice::Slices;
 pub(crate) use table::{Ahead, EventsTable, ScanContext, Share};
 pub(crate) use typed::TypedColumns;

@@ -37,7 +37,9 @@ use crate::readers::Readers;
 use crate::recipes::{Lookups, Recorded, Recording};
 use crate::report::ScanReport;
 use crate::run::{run, stops_early};
-use crate::scan::{CountBySummary, OldestFirst, ScanContext, TypedColumns};
+use crate::scan::{
+    CountBySummary, FiltersInScans, OldestFirst, PassedRows, ScanContext, TypedColumns,
+};
 use crate::search_host::{SearchHost, namespace};
 use crate::source::StoredEvents;
 use crate::summary_rows::SummaryRows;
@@ -88,11 +90,17 @@ impl SearchService {
         };
         let session = Session::new(
             &session,
-            vec![Arc::new(CountBySummary), Arc::new(TypedColumns), Arc::new(OldestFirst)],
+            vec![
+                Arc::new(CountBySummary),
+                Arc::new(FiltersInScans),
+                Arc::new(TypedColumns),
+                Arc::new(OldestFirst),
+            ],
         )
         .map_err(|error| Error::Internal(error.to_string()))?;
         cpu::follow_tasks();
         let readers = Readers::new(settings.open_buckets);
+        let passed = PassedRows::new(settings.filter_bytes);
         let store = deps.objects.direct();
         let archive = Archive::new(deps.catalog.clone(), store, Arc::clone(&deps.clock));
         let loaded = LoadedJobs::new(settings.kept_result_bytes / LOADED_PART);
@@ -104,6 +112,7 @@ impl SearchService {
         let engine = Engine {
             deps,
             readers: Arc::new(readers),
+            passed: Arc::new(passed),
             discovered: Arc::default(),
             hot_words: Arc::default(),
             summary_rows: SummaryRows::default(),
@@ -387,6 +396,7 @@ impl SearchService {
                 hot_words: Arc::clone(&engine.hot_words),
                 hot_word_bytes: settings.hot_word_bytes,
                 readers: Arc::clone(&engine.readers),
+                passed: Arc::clone(&engine.passed),
                 store: engine.deps.objects.counted(&report.reads),
                 knowledge,
                 control: Arc::clone(control),

@@ -73,6 +73,11 @@ conf::settings! {
             /// rows. The second such search makes them, about 7 % of the size of the texts. Rows whose
             /// filters do not fit are read by each search. 0: no filters are made.
             "max_hot_words_mb" => pub hot_word_bytes: usize = "64", Type::megabytes(0), live;
+            /// Memory for the rows of stored buckets that passed costly filters, such as those on fields
+            /// that add-ons set: one bit for each row and filter, for the next searches with the same
+            /// filter. The filter that was not used for longest is dropped first. 0: each search applies its
+            /// filters.
+            "max_filter_memory_mb" => pub filter_bytes: usize = "32", Type::megabytes(0);
         }
         "limits"["searchresults"] {
             /// Maximum number of rows that a report keeps. Splunk: 50000.
@@ -208,6 +213,7 @@ impl Settings {
         Self {
             memory_bytes: self.memory_bytes,
             lookup_bytes: self.lookup_bytes,
+            filter_bytes: self.filter_bytes,
             kept_result_bytes: self.kept_result_bytes,
             spill_directory: self.spill_directory.clone(),
             sid_owner: self.sid_owner.clone(),

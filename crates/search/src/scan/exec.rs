@@ -8,7 +8,6 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -34,8 +33,10 @@ use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use model::{BucketHeader, BucketId, EventTime, TimeRange};
 use object_store::ObjectStore;
 
+use super::computed::ComputedFilter;
 use super::count::{self, Counted};
 use super::hot::HotFilters;
+use super::passed::PassedRows;
 use super::prune::Pruning;
 use super::queue::{Piece, Queue};
 use super::selectivity::{SPARSE_ROWS, may_gain, sampled};
@@ -49,6 +50,10 @@ use crate::quarantine::{Finding, Quarantine, quarantined};
 use crate::readers::{Readers, unreadable};
 use crate::report::ScanReport;
 use crate::times::Phase;
+use rows::{measured, take_rows};
+
+mod kept;
+mod rows;
 
 /// Maximum number of granules of a piece: those of a row group of default size. Large enough that most of the
 /// time goes into decoding, small enough that a few pieces keep every partition busy.
@@ -108,6 +113,7 @@ pub(super) struct Scan {
     pub(super) oldest_first: bool,
     pub(super) batch_rows: usize,
     pub(super) readers: Arc<Readers>,
+    pub(super) passed: Arc<PassedRows>,
     pub(super) store: Arc<dyn ObjectStore>,
     pub(super) control: Arc<ScanControl>,
     pub(super) report: Arc<ScanReport>,
@@ -285,12 +291,15 @@ impl Scan {
                 let Some(residual) = residual else { return Ok(stream::empty().boxed()) };
                 self.stored_rows(part, residual).await?
             }
-            Opened::Counted(rows) => {
-                let parts = (0..rows).step_by(COUNTED_ROWS as usize);
-                let sizes = parts.map(move |start| COUNTED_ROWS.min(rows - start) as usize);
-                stream::iter(sizes).map(move |rows| self.work.counted(rows)).boxed()
-            }
+            Opened::Counted(rows) => self.counted(rows),
         })
+    }
+
+    /// Returns rows without columns.
+    fn counted(self: Arc<Self>, rows: u64) -> Rows {
+        let parts = (0..rows).step_by(COUNTED_ROWS as usize);
+        let sizes = parts.map(move |start| COUNTED_ROWS.min(rows - start) as usize);
+        stream::iter(sizes).map(move |rows| self.work.counted(rows)).boxed()
     }
 
     /// Filters stored rows and converts them to the columns of the plan. Drops rows that a sort above no
@@ -316,6 +325,9 @@ impl Scan {
         let stale = Stale::of(header.id, &reader, self.work.knowledge());
         let sent = reader.sent_columns();
         let source = Arc::new(Source { header, reader, stale, sent });
+        if let Some(kept) = self.kept(&source, &residual) {
+            return Box::pin(self.kept_rows(source, granules, kept)).await;
+        }
         let of = Arc::clone(&source);
         let place = move |name: &str| of.place(name);
         let Some(early) = self.work.early(&source.header.index, &place, &residual) else {
@@ -627,6 +639,17 @@ impl BucketScanExec {
         Self::new(Scan { work, ..self.scan.as_ref().clone() }, self.partitions)
     }
 
+    /// Whether a filter over the rows of the scan can be applied by it.
+    pub(super) fn takes_filter(&self) -> bool {
+        self.scan.limit.is_none() && !self.scan.work.has_filter()
+    }
+
+    /// Returns the same scan with a filter over computed values.
+    pub(super) fn with_filter(&self, filter: Arc<ComputedFilter>) -> Self {
+        let work = Arc::new(self.scan.work.with_filter(filter));
+        Self::new(Scan { work, ..self.scan.as_ref().clone() }, self.partitions)
+    }
+
     /// Returns the same scan over other buckets.
     pub(super) fn over(&self, queue: Queue) -> Self {
         let scan = Scan { queue: Arc::new(queue), ..self.scan.as_ref().clone() };
@@ -725,33 +748,4 @@ impl ExecutionPlan for BucketScanExec {
     fn metrics(&self) -> Option<MetricsSet> {
         Some(self.metrics.clone_inner())
     }
-}
-
-/// Records the rows, and the time of each poll: until there is a batch, or the stream has to wait.
-fn measured(
-    mut rows: BoxStream<'static, Result<RecordBatch>>,
-    metrics: BaselineMetrics,
-) -> impl stream::Stream<Item = Result<RecordBatch>> + Send {
-    stream::poll_fn(move |context| {
-        let start = Instant::now();
-        let polled = rows.poll_next_unpin(context);
-        metrics.elapsed_compute().add_elapsed(start);
-        metrics.record_poll(polled)
-    })
-}
-
-fn take_rows(
-    rows: BoxStream<'static, Result<RecordBatch>>,
-    limit: usize,
-) -> BoxStream<'static, Result<RecordBatch>> {
-    stream::try_unfold((rows, limit), |(mut rows, left)| async move {
-        if left == 0 {
-            return Ok(None);
-        }
-        let Some(batch) = rows.try_next().await? else { return Ok(None) };
-        let batch = batch.slice(0, batch.num_rows().min(left));
-        let left = left - batch.num_rows();
-        Ok(Some((batch, (rows, left))))
-    })
-    .boxed()
 }

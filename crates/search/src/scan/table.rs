@@ -25,6 +25,7 @@ use super::FIXED;
 use super::exec::{BucketScanExec, Scan};
 use super::fields::sourcetypes_of;
 use super::hot::HotFilters;
+use super::passed::PassedRows;
 use super::prune::Pruning;
 use super::queue::Queue;
 use super::unit::{Known, Stored, Unit};
@@ -50,6 +51,8 @@ pub(crate) struct ScanContext {
     /// Maximum memory of the word filters of hot rows.
     pub(crate) hot_word_bytes: usize,
     pub(crate) readers: Arc<Readers>,
+    /// The rows that passed the filters of earlier searches.
+    pub(crate) passed: Arc<PassedRows>,
     /// The store of buckets, which counts the reads of this job.
     pub(crate) store: Arc<dyn ObjectStore>,
     pub(crate) knowledge: Arc<Knowledge>,
@@ -470,6 +473,7 @@ impl EventsTable {
                 oldest_first: false,
                 batch_rows,
                 readers: Arc::clone(&context.readers),
+                passed: Arc::clone(&context.passed),
                 store: Arc::clone(&context.store),
                 control: Arc::clone(&context.control),
                 report: Arc::clone(&context.report),

@@ -68,11 +68,11 @@ impl PhysicalOptimizerRule for TypedColumns {
 
 /// The required views of the columns of an input, in order.
 #[derive(Debug, Default)]
-struct Wants(Vec<(usize, View)>);
+pub(super) struct Wants(Vec<(usize, View)>);
 
 impl Wants {
     /// Returns the index of a view in the new input.
-    fn place(&mut self, column: usize, view: View) -> usize {
+    pub(super) fn place(&mut self, column: usize, view: View) -> usize {
         let same = |known: &(usize, View)| {
             known.0 == column
                 && match (&known.1, &view) {
@@ -260,7 +260,7 @@ fn column_below(filter: &FilterExec, column: usize) -> Option<usize> {
 }
 
 /// Returns the input of an operator that passes its rows unchanged.
-fn passes(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
+pub(super) fn passes(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
     let same = plan.downcast_ref::<RepartitionExec>().is_some_and(|repartition| {
         use datafusion::physical_plan::Partitioning::{RoundRobinBatch, UnknownPartitioning};
         matches!(repartition.partitioning(), RoundRobinBatch(_) | UnknownPartitioning(_))
@@ -269,7 +269,7 @@ fn passes(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
 }
 
 /// Returns the plan with exactly the required columns, if the scans below can supply them.
-fn supplied(
+pub(super) fn supplied(
     plan: &Arc<dyn ExecutionPlan>,
     wants: &Wants,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {

@@ -12,7 +12,7 @@ use arrow::array::{
     new_null_array,
 };
 use arrow::compute::kernels::zip::zip;
-use arrow::compute::{filter, filter_record_batch, prep_null_mask_filter};
+use arrow::compute::{filter, filter_record_batch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimestampMicrosecondType};
 use bucket::{BucketReader, GranuleSet};
 use datafusion::common::DFSchema;
@@ -23,10 +23,12 @@ use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 use exprs::FieldPart;
 use exprs::compact::{Slack, compact_column};
+use exprs::identity::Identity;
 use knowledge::Knowledge;
 use model::{ColumnKind, IndexName, columns};
 
 use super::FIXED;
+use super::computed::{ComputedFilter, passing};
 use super::conversion::{convert, field_column, prefer};
 use super::fields::{WantedField, extract};
 use super::keys::Keys;
@@ -41,8 +43,10 @@ use crate::report::ScanReport;
 use crate::times::Phase;
 
 pub(super) use early::Early;
+pub(super) use kept::KeptPart;
 
 mod early;
+mod kept;
 
 /// Maximum slack of a column of a batch in bytes, below which its texts are not compacted. A sparse filter
 /// yields many batches of a few rows each.
@@ -96,6 +100,8 @@ struct Conjunct {
     /// Set if it tests index, host, source or sourcetype: the index name or the bucket's summary may then
     /// decide it for all rows.
     names: Option<NameTest>,
+    /// What it computes, if later searches can recognize it.
+    identity: Option<Identity>,
 }
 
 /// The processing of each batch of rows in a scan, compiled once per plan.
@@ -108,6 +114,8 @@ pub(super) struct Work {
     knowledge: Arc<Knowledge>,
     report: Arc<ScanReport>,
     selectivity: Arc<Selectivity>,
+    /// The filter over computed values, which comes after the others.
+    computed: Option<Arc<ComputedFilter>>,
 }
 
 /// Filters that must be evaluated row by row in a part of a bucket.
@@ -119,6 +127,8 @@ pub(super) struct ResidualFilters {
     /// Number of filters, from the first, whose passing rows are counted ([`Selectivity`]): those over small
     /// columns.
     observed: usize,
+    /// Whether the filter over computed values has to be evaluated, if there is one.
+    computed: bool,
 }
 
 /// The origin of rows: the index, the place of each field, and the remaining filters.
@@ -187,6 +197,7 @@ impl Work {
             knowledge,
             report,
             selectivity: Arc::default(),
+            computed: None,
         };
         Ok(work.with_outputs(outputs))
     }
@@ -238,7 +249,8 @@ impl Work {
                 residual.push(at);
             }
         }
-        Some(ResidualFilters { filters: residual, counted: false, observed: 0 })
+        let computed = self.computed.is_some();
+        Some(ResidualFilters { filters: residual, counted: false, observed: 0, computed })
     }
 
     fn conjuncts(&self, residual: &ResidualFilters) -> impl Iterator<Item = &Conjunct> {
@@ -262,9 +274,9 @@ impl Work {
         }
     }
 
-    /// Whether the plan needs no columns, only the number of rows.
+    /// Whether the plan needs no columns, only the number of rows that the index may know.
     pub(super) fn only_counts(&self) -> bool {
-        self.outputs.is_empty()
+        self.outputs.is_empty() && self.computed.is_none()
     }
 
     /// A batch of `rows` rows without columns.
@@ -282,9 +294,19 @@ impl Work {
         sent: &'a [String],
         residual: &ResidualFilters,
     ) -> Vec<&'a str> {
+        self.stored_names(self.needed(residual), place, sent)
+    }
+
+    /// Returns the columns to read from an object for some columns of the table.
+    fn stored_names<'a>(
+        &'a self,
+        needed: Vec<usize>,
+        place: &dyn Fn(&str) -> FieldPlace,
+        sent: &'a [String],
+    ) -> Vec<&'a str> {
         let mut names: Vec<&str> = Vec::new();
         let mut extracts = false;
-        for column in self.needed(residual) {
+        for column in needed {
             let name = self.table.field(column).name().as_str();
             if is_stored(name) {
                 names.push(name);
@@ -321,6 +343,7 @@ impl Work {
     fn needed(&self, residual: &ResidualFilters) -> Vec<usize> {
         let mut needed: Vec<usize> = self.outputs.iter().map(|output| output.column).collect();
         needed.extend(self.conjuncts(residual).flat_map(|conjunct| &conjunct.reads));
+        needed.extend(self.computed(residual).into_iter().flat_map(|filter| &filter.reads));
         if self.report.timeline().is_some() {
             needed.extend(self.table.index_of(columns::TIME));
         }
@@ -370,6 +393,13 @@ impl Work {
         if !later.is_empty() {
             self.extract(&mut rows, origin)?;
             self.apply(later, &mut rows, origin)?;
+            if rows.are_none() {
+                return Ok(None);
+            }
+        }
+        if self.computed(origin.residual).is_some() {
+            self.extract(&mut rows, origin)?;
+            self.apply_computed(&mut rows, origin)?;
             if rows.are_none() {
                 return Ok(None);
             }
@@ -629,7 +659,8 @@ fn compile(table: &SchemaRef, filter: &Expr) -> Result<Conjunct> {
     let expr = create_physical_expr(&bare, &names, &props, &context)?;
     let (shortcut, is_bound) = (Shortcut::of(filter), is_bound(filter));
     let names = NameTest::of(filter);
-    Ok(Conjunct { expr, schema, reads, shortcut, is_bound, names })
+    let identity = kept::identity_of(&expr, &schema, is_bound);
+    Ok(Conjunct { expr, schema, reads, shortcut, is_bound, names, identity })
 }
 
 impl Conjunct {
@@ -658,16 +689,7 @@ impl Conjunct {
 
     /// Returns which rows pass; `None` if all do.
     fn mask(&self, batch: &RecordBatch) -> Result<Option<BooleanArray>> {
-        let value = self.expr.evaluate(batch)?.into_array(batch.num_rows())?;
-        let mask = value.as_boolean_opt().ok_or_else(|| {
-            DataFusionError::Internal(format!("the filter {} is not a condition", self.expr))
-        })?;
-        let mask = match mask.null_count() {
-            0 => mask.clone(),
-            // A condition that is null is not satisfied.
-            _ => prep_null_mask_filter(mask),
-        };
-        Ok((mask.true_count() < mask.len()).then_some(mask))
+        passing(&self.expr, batch)
     }
 }
 

@@ -9,6 +9,7 @@ mod early;
 mod elsewhere;
 mod estimate;
 mod far_away;
+mod filters_again;
 mod hot_parts;
 mod hot_words;
 mod inspector;

@@ -52,9 +52,10 @@ impl Work {
             return None;
         }
         let filters = [early.as_slice(), others.as_slice()].concat();
-        let all = ResidualFilters { filters, counted: false, observed: early.len() };
-        let rest = ResidualFilters { filters: others, counted: true, observed: 0 };
-        let early = ResidualFilters { filters: early, counted: true, observed: 0 };
+        let (computed, observed) = (residual.computed, early.len());
+        let all = ResidualFilters { filters, counted: false, observed, computed };
+        let rest = ResidualFilters { filters: others, counted: true, observed: 0, computed };
+        let early = ResidualFilters { filters: early, counted: true, observed: 0, computed: false };
         let test = self.row_test(index, place, early.clone(), true);
         let sample_test = self.row_test(index, place, early, false);
         Some(Early { test, sample_test, rest, all })
@@ -97,7 +98,7 @@ impl Work {
 
     /// Returns which rows pass the filters of a row test: one bit per row of the reader's batch. As in
     /// [`Self::process`], each filter sees only the rows that passed those before it.
-    fn passes(&self, stored: &RecordBatch, origin: &Origin<'_>) -> Result<BooleanArray> {
+    pub(super) fn passes(&self, stored: &RecordBatch, origin: &Origin<'_>) -> Result<BooleanArray> {
         let all = stored.num_rows();
         let made = vec![None; self.table.fields().len()];
         let mut rows = Rows { stored: stored.clone(), made };
@@ -127,7 +128,7 @@ impl Work {
 }
 
 /// Returns which of all rows pass, given those that passed before, and which of these pass now.
-fn narrowed(before: &BooleanArray, now: &BooleanArray) -> BooleanArray {
+pub(super) fn narrowed(before: &BooleanArray, now: &BooleanArray) -> BooleanArray {
     let mut now = now.values().iter();
     let pass = |row| before.value(row) && now.next() == Some(true);
     BooleanArray::new(BooleanBuffer::collect_bool(before.len(), pass), None)

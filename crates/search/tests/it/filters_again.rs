@@ -1,0 +1,197 @@
+//! Filters on fields that the configuration computes: a search that is repeated finds the same rows, and
+//! reads less, as it knows which stored rows pass.
+
+use std::sync::Arc;
+
+use bucket::{HotBucket, WriteOptions};
+use cache::CachedStore;
+use catalog::{Catalog, Commit};
+use conf::{Layer, Layers};
+use karst_search::{Job, JobRequest, OperatorReport, SearchService, Settings};
+use karst_spectest::SpecEvent;
+use knowledge::Knowledge;
+use model::IndexName;
+use object_store::ObjectStore;
+use object_store::memory::InMemory;
+
+use crate::support::{Counted, hot, log_event, open, put, service_with};
+
+/// A long expression is above the scan in plans, others may be pushed down to it.
+fn props() -> String {
+    let grades: String = (1..60).map(|at| format!("ms<{}, \"g{at}\", ", at * 17)).collect();
+    format!(
+        "[web]\n\
+         EVAL-level = case(ms<100, \"low\", ms<500, \"middle\", true(), \"high\")\n\
+         EVAL-who = coalesce(owner, user)\n\
+         EVAL-grade = case({grades}true(), \"none\")\n\
+         [db]\n\
+         EVAL-level = if(ms<300, \"low\", \"high\")\n"
+    )
+}
+
+const ROWS: usize = 9_000;
+
+/// Of three source types, the last of which has its own `level`.
+fn event(at: usize) -> SpecEvent {
+    let log = log_event(at);
+    let (sourcetype, own) = match at % 3 {
+        0 => ("web", format!("owner=o{}", at % 5)),
+        1 => ("db", String::new()),
+        _ => ("other", ["level=low", "level=high"][at % 2].to_owned()),
+    };
+    let raw = format!("{} {own}", log.raw);
+    SpecEvent { raw, sourcetype: sourcetype.to_owned(), ..log }
+}
+
+/// Three buckets, and hot rows.
+struct Filled {
+    catalog: Catalog,
+    cache: Arc<CachedStore>,
+    hot: Vec<HotBucket>,
+    knowledge: Arc<Knowledge>,
+}
+
+impl Filled {
+    async fn new() -> Self {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let layers = Layers::builtin().with(Layer::SystemLocal, "props", &props());
+        let knowledge = Arc::new(Knowledge::new(layers));
+        let options =
+            WriteOptions { granule_rows: 64, row_group_rows: 640, ..WriteOptions::default() };
+        let events: Vec<SpecEvent> = (0..ROWS).map(event).collect();
+        let (stored, fresh) = events.split_at(ROWS - 600);
+        let mut add = Vec::new();
+        for part in stored.chunks(2_800) {
+            add.push(put(&store, part, &knowledge, &options).await);
+        }
+        let catalog = open(&store).await;
+        catalog.commit(Commit { add, ..Commit::default() }).await.unwrap();
+        let sizes = cache::Settings {
+            dram_bytes: 64 << 20,
+            block_bytes: 4 << 10,
+            ..cache::Settings::in_memory()
+        };
+        let cache = Arc::new(CachedStore::open(store, sizes).await.unwrap());
+        Self { catalog, cache, hot: vec![hot(fresh)], knowledge }
+    }
+
+    /// A service that remembers passing rows within this memory.
+    fn service(&self, filter_bytes: usize) -> SearchService {
+        let settings =
+            Settings { batch_search_max_pipeline: Some(2), filter_bytes, ..Settings::default() };
+        let (catalog, hot) = (self.catalog.clone(), self.hot.clone());
+        let objects = Arc::new(Counted(Arc::clone(&self.cache)));
+        let names = vec![IndexName::new("main").unwrap()];
+        service_with(catalog, hot, objects, &self.knowledge, names, settings)
+    }
+}
+
+/// The time from which on the events of a search are, and before which.
+type Times<'a> = (&'a str, &'a str);
+
+const ALL: Times<'static> = ("0", "1800000000");
+
+async fn done(service: &SearchService, search: &str, (earliest, latest): Times<'_>) -> Arc<Job> {
+    let (earliest, latest) = (Some(earliest.to_owned()), Some(latest.to_owned()));
+    let request = JobRequest { earliest, latest, ..JobRequest::new(search, "me") };
+    let job = service.dispatch(request).await.unwrap();
+    job.finished().await.unwrap_or_else(|error| panic!("{search}: {error}"));
+    job
+}
+
+fn rows(job: &Job) -> String {
+    format!("{:?}", job.page(0, 20_000).rows)
+}
+
+fn bytes(job: &Job) -> u64 {
+    let reads = job.inspect().reads;
+    reads.store.bytes + reads.dram.bytes
+}
+
+fn has_filter(plans: &[OperatorReport]) -> bool {
+    plans.iter().any(|plan| plan.name == "FilterExec" || has_filter(&plan.inputs))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn repeated_searches_find_the_rows_that_each_would_find_by_itself() {
+    let filled = Filled::new().await;
+    // The same filter on other rows, in other ways, with other conditions beside it.
+    let filters = [
+        "level=low",
+        "level!=low",
+        "NOT level=high",
+        "level=l* who=o*",
+        "level=low OR user=u7",
+        "level IN (low, middle) ms>50",
+        "level=middle alpha",
+        "level=low sourcetype=db",
+        "grade=g1*",
+        "NOT grade=g* level=low",
+        "grade=g7 OR level=middle who=o2",
+        "who=o1 | where n%2=0",
+        "level=high | search who=o2",
+    ];
+    let ends = [
+        "stats count",
+        "stats count sum(n) by level, sourcetype, grade",
+        "table n, level, who",
+        "timechart span=10m count by level",
+        "head 7 | table n, level",
+        "reverse | head 7 | table n",
+        "stats dc(who)",
+    ];
+    let times = [ALL, ("1700000500.5", "1700006000.5"), ("1700000500.5", "1700006100.5")];
+    // The second one has room for few filters.
+    let (plain, services) = (filled.service(0), [8 << 20, 6_000].map(|most| filled.service(most)));
+    for (at, filter) in filters.into_iter().enumerate() {
+        for (end_at, end) in ends.into_iter().enumerate() {
+            let search = format!("search {filter} | {end}");
+            let times = times[(at + end_at) % times.len()];
+            let expected = done(&plain, &search, times).await;
+            let counts = |job: &Job| (job.counts().events_matched, job.counts().events_scanned);
+            for service in services.iter().chain(&services) {
+                let found = done(service, &search, times).await;
+                assert_eq!(rows(&found), rows(&expected), "{search} {times:?}");
+                // Searches for the first rows end when they have them.
+                if !end.contains("head") {
+                    assert_eq!(counts(&found), counts(&expected), "{search} {times:?}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_events_of_a_timeline_are_those_of_the_first_search() {
+    let filled = Filled::new().await;
+    let service = filled.service(8 << 20);
+    let mut found = Vec::new();
+    for _ in 0..2 {
+        let request =
+            JobRequest { status_buckets: 300, ..JobRequest::new("search level=low", "me") };
+        let job = service.dispatch(request).await.unwrap();
+        job.finished().await.unwrap();
+        let bins: Vec<_> = job.timeline().unwrap().bins().map(|(_, events)| events).collect();
+        assert_eq!(bins.iter().sum::<u64>(), job.counts().events_matched);
+        found.push(bins);
+    }
+    assert!(found[0].iter().sum::<u64>() > 1_000);
+    assert_eq!(found[0], found[1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn columns_of_filters_are_read_once() {
+    let filled = Filled::new().await;
+    let (plain, service) = (filled.service(0), filled.service(8 << 20));
+    for filter in ["level=low", "grade=g7"] {
+        let search = format!("search {filter} | stats count");
+        let mut read = Vec::new();
+        for service in [&plain, &plain, &service, &service] {
+            read.push(bytes(&done(service, &search, ALL).await));
+        }
+        let last = done(&service, &search, ALL).await;
+        assert!(!has_filter(&last.inspect().plans), "{filter}: the scan applies it");
+        // The last one reads no rows.
+        assert!(read[3] < read[1] && read[3] < read[2], "{filter}: {read:?}");
+    }
+}
