@@ -1,5 +1,5 @@
-"""Filters on fields that add-ons set: a search that is repeated knows which stored events satisfy them, until
-something changes that the fields depend on."""
+"""Fields that add-ons set: a search that is repeated knows which stored events satisfy a filter on them, and
+their values, until something changes that they depend on."""
 
 import pytest
 from karst import wait_for
@@ -79,17 +79,33 @@ def test_repeated_searches_find_the_same_events(server):
         wanted = [n for n in range(EVENTS) if condition(PEOPLE[n % 3], n % 4, n)]
         assert found == wanted, search
     assert server.metric("karst_filter_bytes") > 0
+    values = "karst_computed_granules_total"
+    before = server.metric(values, kind="known")
+    for _ in range(2):
+        rows = server.rows("search index=main | stats count by result")
+        found = {row["result"]: int(row["count"]) for row in rows}
+        assert found == {"opened": EVENTS // 4, "refused": EVENTS // 4}, rows
+    assert server.metric(values, kind="known") > before
+    assert server.metric("karst_computed_bytes") > 0
 
 
 def test_what_a_field_depends_on_changes(server, conf):
     search = "index=main team=red result=opened"
     red = lambda *names: expected(lambda who, code, n: who in names and code == 1)
+    each = EVENTS // len(PEOPLE)
+
+    def teams():
+        rows = server.rows("search index=main | stats count by team")
+        return {row["team"]: int(row["count"]) for row in rows}
+
     for _ in range(2):
         assert server.count(search) == red("ada")
+        assert teams() == {"red": each, "blue": each}
     # A lookup file is read by each search.
     conf(TEAMS, "who,team\nada,red\nbob,blue\neve,red\n")
     for _ in range(2):
         assert server.count(search) == red("ada", "eve")
+        assert teams() == {"red": 2 * each, "blue": each}
     conf(TEAMS, "who,team\nada,red\nbob,blue\n")
     assert server.count(search) == red("ada")
     conf(PROPS, props(RESULT.replace('code=="1"', 'code!="1"'), LOOKUP))

@@ -35,6 +35,14 @@ pub fn marked(value: Typed, description: Arc<str>) -> Typed {
     Typed { expr: ScalarUDF::new_from_impl(mark).call(vec![value.expr]), kind: value.kind }
 }
 
+/// Returns the description of a marked value, and the value.
+#[must_use]
+pub fn marked_value(expr: &Arc<dyn PhysicalExpr>) -> Option<(&Arc<str>, &Arc<dyn PhysicalExpr>)> {
+    let call = expr.downcast_ref::<ScalarFunctionExpr>()?;
+    let mark = call.fun().inner().downcast_ref::<Marked>()?;
+    Some((&mark.description, call.args().first()?))
+}
+
 /// What a filter, or a part of it, computes; see the module documentation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Identity(Form);

@@ -261,6 +261,10 @@ metrics! {
         "Memory used by the rows that passed the filters of earlier searches (max_filter_memory_mb).";
     FILTER_GRANULES Counter "karst_filter_granules_total"
         "Granules of searches with costly filters, by kind (known from earlier searches, tested).";
+    COMPUTED_BYTES Gauge "karst_computed_bytes"
+        "Memory used by the values of fields that earlier searches have computed (max_computed_memory_mb).";
+    COMPUTED_GRANULES Counter "karst_computed_granules_total"
+        "Granules of searches that read computed fields, by kind (known from earlier searches, tested).";
     SEARCH_PARTS Counter "karst_search_parts_total"
         "Parts of searches that indexers were asked to run, by outcome (done, refused, failed, lost).";
     PARTS_RUN Counter "karst_parts_run_total"

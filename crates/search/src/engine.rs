@@ -19,7 +19,7 @@ use crate::lookup_files::LookupFiles;
 use crate::memory::Memory;
 use crate::queries::Queries;
 use crate::readers::Readers;
-use crate::scan::PassedRows;
+use crate::scan::{ComputedValues, PassedRows};
 use crate::summary_rows::SummaryRows;
 use crate::workers::LostWorkers;
 use crate::{Dependencies, Error, Settings};
@@ -30,6 +30,8 @@ pub(crate) struct Engine {
     pub(crate) readers: Arc<Readers>,
     /// The rows that passed the filters of earlier searches.
     pub(crate) passed: Arc<PassedRows>,
+    /// The values of computed fields of earlier searches.
+    pub(crate) values: Arc<ComputedValues>,
     pub(crate) discovered: Arc<Discovered>,
     pub(crate) hot_words: Arc<HotWords>,
     pub(crate) summary_rows: SummaryRows,

@@ -13,8 +13,8 @@
 //!                                                          -> filter -> count -> output
 //!                                                    selectivity: whether small columns are tested first
 //!                                                    typed: what a plan takes of columns: parts, keys
-//!                                                    pushed, computed: filters over computed values
-//!                                                    passed: rows that pass costly filters, remembered
+//!                                                    pushed, computed: values that the plan computes
+//!                                                    passed: rows that pass filters, values; remembered
 //! ```
 //!
 //! Guarantees: every event of the request that passes the filters comes out once; pruning removes only
@@ -51,9 +51,9 @@ pub(crate) use counted::CountBySummary;
 pub(crate) use direction::OldestFirst;
 pub(crate) use exec::BucketScanExec;
 pub(crate) use fields::{added_to, discover, each_sent, present_in, sourcetypes_of};
-pub(crate) use passed::PassedRows;
+pub(crate) use passed::{ComputedValues, PassedRows};
 pub(crate) use prune::index_expression;
-pub(crate) use pushed::FiltersInScans;
+pub(crate) use pushed::ComputedInScans;
 pub(crate) use slice::Slices;
 pub(crate) use table::{Ahead, EventsTable, ScanContext, Share};
 pub(crate) use typed::TypedColumns;

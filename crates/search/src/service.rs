@@ -38,7 +38,8 @@ use crate::recipes::{Lookups, Recorded, Recording};
 use crate::report::ScanReport;
 use crate::run::{run, stops_early};
 use crate::scan::{
-    CountBySummary, FiltersInScans, OldestFirst, PassedRows, ScanContext, TypedColumns,
+    ComputedInScans, ComputedValues, CountBySummary, OldestFirst, PassedRows, ScanContext,
+    TypedColumns,
 };
 use crate::search_host::{SearchHost, namespace};
 use crate::source::StoredEvents;
@@ -92,7 +93,7 @@ impl SearchService {
             &session,
             vec![
                 Arc::new(CountBySummary),
-                Arc::new(FiltersInScans),
+                Arc::new(ComputedInScans),
                 Arc::new(TypedColumns),
                 Arc::new(OldestFirst),
             ],
@@ -100,7 +101,8 @@ impl SearchService {
         .map_err(|error| Error::Internal(error.to_string()))?;
         cpu::follow_tasks();
         let readers = Readers::new(settings.open_buckets);
-        let passed = PassedRows::new(settings.filter_bytes);
+        let passed = PassedRows::of_filters(settings.filter_bytes);
+        let values = ComputedValues::of_fields(settings.computed_bytes);
         let store = deps.objects.direct();
         let archive = Archive::new(deps.catalog.clone(), store, Arc::clone(&deps.clock));
         let loaded = LoadedJobs::new(settings.kept_result_bytes / LOADED_PART);
@@ -113,6 +115,7 @@ impl SearchService {
             deps,
             readers: Arc::new(readers),
             passed: Arc::new(passed),
+            values: Arc::new(values),
             discovered: Arc::default(),
             hot_words: Arc::default(),
             summary_rows: SummaryRows::default(),
@@ -397,6 +400,7 @@ impl SearchService {
                 hot_word_bytes: settings.hot_word_bytes,
                 readers: Arc::clone(&engine.readers),
                 passed: Arc::clone(&engine.passed),
+                values: Arc::clone(&engine.values),
                 store: engine.deps.objects.counted(&report.reads),
                 knowledge,
                 control: Arc::clone(control),

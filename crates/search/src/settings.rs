@@ -78,6 +78,10 @@ conf::settings! {
             /// filter. The filter that was not used for longest is dropped first. 0: each search applies its
             /// filters.
             "max_filter_memory_mb" => pub filter_bytes: usize = "32", Type::megabytes(0);
+            /// Memory for the values of fields that add-ons set, as searches have computed them for the rows
+            /// of stored buckets, for the next searches that read these fields. The field that was not used
+            /// for longest is dropped first. 0: each search computes its values.
+            "max_computed_memory_mb" => pub computed_bytes: usize = "64", Type::megabytes(0);
         }
         "limits"["searchresults"] {
             /// Maximum number of rows that a report keeps. Splunk: 50000.
@@ -214,6 +218,7 @@ impl Settings {
             memory_bytes: self.memory_bytes,
             lookup_bytes: self.lookup_bytes,
             filter_bytes: self.filter_bytes,
+            computed_bytes: self.computed_bytes,
             kept_result_bytes: self.kept_result_bytes,
             spill_directory: self.spill_directory.clone(),
             sid_owner: self.sid_owner.clone(),

@@ -50,6 +50,10 @@ pub(crate) struct Events<'a> {
     pub(crate) filter: Option<&'a SearchExpr>,
 }
 
+/// Maximum number of fields of a search that are marked. Above it, only those of its filter are: each mark is
+/// a part of the plan, and event types may read thousands of fields.
+const MOST_MARKED: usize = 16;
+
 /// Calculated fields and automatic lookups.
 #[derive(Default)]
 struct Objects {
@@ -150,16 +154,26 @@ impl Enrichment {
         self.classes.add(frame, env)
     }
 
-    /// Like [`Self::apply`], for events that a filter is applied to next. The fields that it reads are marked
-    /// with all that they depend on besides stored columns, so that scans remember which events satisfy it.
-    pub(crate) fn apply_below(
+    /// Like [`Self::apply`], for the events of a search. The fields that its filter and its commands name are
+    /// marked with all that they depend on besides stored columns, so that scans remember which events
+    /// satisfy the filter, and the values.
+    pub(crate) fn apply_marked(
         self,
         filter: Option<&SearchExpr>,
+        required: &RequiredFields,
         frame: Frame,
         env: &PlanningContext<'_>,
     ) -> Result<Frame, Error> {
-        let described = |filter| description::of_fields(filter, &self.objects, &frame, env);
-        let described = filter.map(described).unwrap_or_default();
+        let mut read = RequiredFields::default();
+        filter.into_iter().for_each(|filter| read.search(filter));
+        let set = |read: &RequiredFields| -> Vec<String> {
+            read.names.iter().filter(|name| self.objects.set.contains(*name)).cloned().collect()
+        };
+        let of_filter = set(&read);
+        read.merge(required.clone());
+        let all = if required.patterns.is_empty() { set(&read) } else { Vec::new() };
+        let names = if all.is_empty() || all.len() > MOST_MARKED { of_filter } else { all };
+        let described = description::of_fields(names, &self.objects, &frame, env);
         let frame = self.apply(frame, env)?;
         if described.is_empty() {
             return Ok(frame);

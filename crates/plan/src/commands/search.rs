@@ -177,7 +177,7 @@ pub(super) async fn events(
     let mut frame = Frame::of_table(plan, TABLE, columns, order)?.unordered();
     frame.open = true;
     frame = renames.apply(frame, required.names.iter().any(|name| name == ORIGINAL))?;
-    frame = enrichment.apply_below(search.expr.as_ref(), frame, env)?;
+    frame = enrichment.apply_marked(search.expr.as_ref(), &required, frame, env)?;
     let fixed = |name: &String| FIXED.iter().any(|(known, _)| known == name);
     let possible: Vec<String> = frame.names().into_iter().filter(|name| !fixed(name)).collect();
     frame = frame.if_present(possible);

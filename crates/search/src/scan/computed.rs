@@ -1,29 +1,30 @@
-//! A filter over values that the plan computes from stored columns, for a scan that applies it itself.
+//! Values that the plan computes from stored columns, for a scan that computes them itself: a filter over
+//! them, or the values as columns.
 //!
-//! Guarantees: the same rows pass as those that pass the filter of the plan. Only what the filter reads is
-//! computed, each value once. Which filters of a plan are moved into the scan is left to `pushed`.
+//! Guarantees: the values are those of the plan, and the same rows pass. Only what is read is computed, each
+//! value once. Which values of a plan are moved into the scan is left to `pushed`.
 
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow::compute::prep_null_mask_filter;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Field, SchemaRef};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::physical_expr::PhysicalExpr;
 use exprs::identity::Identity;
 
-/// The filter; see the module documentation.
+/// The name of computed columns in plans, where columns are found by their index.
+pub(super) const COMPUTED: &str = "computed";
+
+/// Computations from columns of the table, which several values may share.
 #[derive(Debug)]
-pub(super) struct ComputedFilter {
-    /// The indexes of the columns of the table that it reads.
+pub(super) struct Stages {
+    /// The indexes of the columns of the table that are read.
     pub(super) reads: Vec<usize>,
     /// These columns.
     pub(super) schema: SchemaRef,
     /// The computations, each over the columns of the one before, and the first one over those of the table.
-    pub(super) stages: Vec<Stage>,
-    /// The condition over the columns of the last computation.
-    pub(super) condition: Arc<dyn PhysicalExpr>,
-    pub(super) identity: Identity,
+    pub(super) all: Vec<Stage>,
 }
 
 /// The values of a projection that later computations read.
@@ -33,13 +34,33 @@ pub(super) struct Stage {
     pub(super) schema: SchemaRef,
 }
 
-impl ComputedFilter {
-    /// Returns which rows pass, given the columns of the table that the filter reads; `None` if all do.
-    pub(super) fn mask(&self, mut batch: RecordBatch) -> Result<Option<BooleanArray>> {
-        for stage in &self.stages {
+/// A filter over computed values.
+#[derive(Debug)]
+pub(super) struct ComputedFilter {
+    pub(super) stages: Arc<Stages>,
+    /// The condition over the columns of the last stage.
+    pub(super) condition: Arc<dyn PhysicalExpr>,
+    pub(super) identity: Identity,
+}
+
+/// A computed value as a column of the output.
+#[derive(Debug)]
+pub(super) struct ComputedColumn {
+    pub(super) stages: Arc<Stages>,
+    /// The value over the columns of the last stage.
+    pub(super) value: Arc<dyn PhysicalExpr>,
+    /// What it depends on. It is the name of the column in batches of stored rows.
+    pub(super) description: Arc<str>,
+    pub(super) field: Field,
+}
+
+impl Stages {
+    /// Returns the columns of the last stage, given the columns of the table that are read.
+    pub(super) fn last(&self, mut batch: RecordBatch) -> Result<RecordBatch> {
+        for stage in &self.all {
             batch = stage.over(&batch)?;
         }
-        passing(&self.condition, &batch)
+        Ok(batch)
     }
 }
 
@@ -50,7 +71,7 @@ impl Stage {
         for expr in &self.exprs {
             columns.push(expr.evaluate(batch)?.into_array(rows)?);
         }
-        // A condition may read no column.
+        // A value may read no column.
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
     }

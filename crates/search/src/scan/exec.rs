@@ -36,7 +36,7 @@ use object_store::ObjectStore;
 use super::computed::ComputedFilter;
 use super::count::{self, Counted};
 use super::hot::HotFilters;
-use super::passed::PassedRows;
+use super::passed::{ComputedValues, PassedRows};
 use super::prune::Pruning;
 use super::queue::{Piece, Queue};
 use super::selectivity::{SPARSE_ROWS, may_gain, sampled};
@@ -54,6 +54,7 @@ use rows::{measured, take_rows};
 
 mod kept;
 mod rows;
+mod values;
 
 /// Maximum number of granules of a piece: those of a row group of default size. Large enough that most of the
 /// time goes into decoding, small enough that a few pieces keep every partition busy.
@@ -114,6 +115,7 @@ pub(super) struct Scan {
     pub(super) batch_rows: usize,
     pub(super) readers: Arc<Readers>,
     pub(super) passed: Arc<PassedRows>,
+    pub(super) values: Arc<ComputedValues>,
     pub(super) store: Arc<dyn ObjectStore>,
     pub(super) control: Arc<ScanControl>,
     pub(super) report: Arc<ScanReport>,

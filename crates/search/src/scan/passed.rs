@@ -1,13 +1,16 @@
-//! The rows of stored buckets that passed the costly filters of earlier searches: one bit per row.
+//! What searches remember of the granules of stored buckets: which rows pass costly filters, and the values
+//! of computed fields.
 //!
-//! Guarantees: an entry is the result of a filter for all rows of a granule, and the filter is known by what
-//! it computes, so that a search that finds the entry would compute the same. Buckets do not change. The
-//! memory is limited: the filter that was not used for longest is dropped first. Which filters are remembered
-//! is left to `work`.
+//! Guarantees: an entry is the result of a computation for all rows of a granule, and the computation is
+//! known by what it computes, so that a search that finds the entry would compute the same. Buckets do not
+//! change. The memory is limited: what was not used for longest is dropped first. What is remembered is left
+//! to `work`.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::Arc;
 
+use arrow::array::{Array, ArrayRef};
 use arrow::buffer::BooleanBuffer;
 use bucket::GranuleSet;
 use exprs::identity::Identity;
@@ -19,44 +22,89 @@ use runtime::metrics as names;
 /// Size of an entry of a map besides its value, about.
 const ENTRY: usize = 64;
 
-/// The passing rows of granules.
-pub(super) type OfGranules = Vec<(usize, BooleanBuffer)>;
+/// The rows that pass filters, one bit per row.
+pub(crate) type PassedRows = Remembered<Arc<[Identity]>, BooleanBuffer>;
+
+/// The values of computed fields, by their descriptions.
+pub(crate) type ComputedValues = Remembered<Arc<str>, ArrayRef>;
+
+/// What is known of granules.
+pub(super) type OfGranules<V> = Vec<(usize, V)>;
 
 /// The memory of all searches; see the module documentation.
 #[derive(Debug)]
-pub(crate) struct PassedRows {
+pub(crate) struct Remembered<K, V> {
     /// Maximum size in bytes.
     most: usize,
-    kept: Mutex<Kept>,
+    /// Metrics: the size, and the granules that are known or not.
+    names: [&'static str; 2],
+    kept: Mutex<Kept<K, V>>,
 }
 
-#[derive(Debug, Default)]
-struct Kept {
+#[derive(Debug)]
+struct Kept<K, V> {
     tick: u64,
     bytes: usize,
-    filters: HashMap<Arc<[Identity]>, OfFilter>,
+    all: HashMap<K, Of<V>>,
 }
 
-#[derive(Debug, Default)]
-struct OfFilter {
+/// What is remembered of a computation.
+#[derive(Debug)]
+struct Of<V> {
     used: u64,
     bytes: usize,
-    buckets: HashMap<BucketId, HashMap<usize, BooleanBuffer>>,
+    buckets: HashMap<BucketId, HashMap<usize, V>>,
 }
 
 /// What is known of the granules of a bucket.
 #[derive(Debug)]
-pub(super) struct Found {
-    /// The passing rows of granules, in ascending order.
-    pub(super) known: OfGranules,
+pub(super) struct Found<V> {
+    /// What is known, in the ascending order of granules.
+    pub(super) known: OfGranules<V>,
     /// The other granules.
     pub(super) missing: GranuleSet,
 }
 
 impl PassedRows {
     /// Creates an empty memory of this maximum size in bytes.
-    pub(crate) fn new(most: usize) -> Self {
-        Self { most, kept: Mutex::default() }
+    pub(crate) fn of_filters(most: usize) -> Self {
+        Self::new(most, [names::FILTER_BYTES, names::FILTER_GRANULES])
+    }
+
+    /// Remembers the passing rows of granules.
+    pub(super) fn keep_rows(
+        &self,
+        filter: &Arc<[Identity]>,
+        bucket: BucketId,
+        rows: &OfGranules<BooleanBuffer>,
+    ) {
+        let size = filter.iter().map(Identity::bytes).sum();
+        self.keep(filter, size, bucket, rows, |rows| rows.len().div_ceil(8));
+    }
+}
+
+impl ComputedValues {
+    /// Creates an empty memory of this maximum size in bytes.
+    pub(crate) fn of_fields(most: usize) -> Self {
+        Self::new(most, [names::COMPUTED_BYTES, names::COMPUTED_GRANULES])
+    }
+
+    /// Remembers the values of granules, parts of a column that takes this number of bytes per row.
+    pub(super) fn keep_values(
+        &self,
+        field: &Arc<str>,
+        bucket: BucketId,
+        values: &OfGranules<ArrayRef>,
+        row_bytes: usize,
+    ) {
+        self.keep(field, field.len(), bucket, values, |values| values.len() * row_bytes);
+    }
+}
+
+impl<K: Clone + Eq + Hash, V: Clone> Remembered<K, V> {
+    fn new(most: usize, names: [&'static str; 2]) -> Self {
+        let kept = Kept { tick: 0, bytes: 0, all: HashMap::new() };
+        Self { most, names, kept: Mutex::new(kept) }
     }
 
     /// Whether anything can be remembered.
@@ -64,64 +112,67 @@ impl PassedRows {
         self.most > 0
     }
 
-    /// Returns the rows of some granules of a bucket that pass a filter.
-    pub(super) fn get(
-        &self,
-        filter: &Arc<[Identity]>,
-        bucket: BucketId,
-        granules: &GranuleSet,
-    ) -> Found {
+    /// Returns what is known of some granules of a bucket.
+    pub(super) fn get(&self, key: &K, bucket: BucketId, granules: &GranuleSet) -> Found<V> {
         let mut known = Vec::new();
         let mut missing = granules.clone();
         let mut kept = self.kept.lock();
         kept.tick += 1;
         let tick = kept.tick;
-        if let Some(of_filter) = kept.filters.get_mut(filter) {
-            of_filter.used = tick;
-            if let Some(of_bucket) = of_filter.buckets.get(&bucket) {
+        if let Some(of) = kept.all.get_mut(key) {
+            of.used = tick;
+            if let Some(of_bucket) = of.buckets.get(&bucket) {
                 for granule in granules.iter() {
-                    if let Some(rows) = of_bucket.get(&granule) {
-                        known.push((granule, rows.clone()));
+                    if let Some(found) = of_bucket.get(&granule) {
+                        known.push((granule, found.clone()));
                         missing.remove(granule);
                     }
                 }
             }
         }
         drop(kept);
-        counter!(names::FILTER_GRANULES, "kind" => "known").increment(known.len() as u64);
-        counter!(names::FILTER_GRANULES, "kind" => "tested").increment(missing.len() as u64);
+        let [_, granules] = self.names;
+        counter!(granules, "kind" => "known").increment(known.len() as u64);
+        counter!(granules, "kind" => "tested").increment(missing.len() as u64);
         Found { known, missing }
     }
 
-    /// Remembers the passing rows of granules.
-    pub(super) fn keep(&self, filter: &Arc<[Identity]>, bucket: BucketId, rows: &OfGranules) {
+    /// Remembers what is known of granules.
+    fn keep(
+        &self,
+        key: &K,
+        key_bytes: usize,
+        bucket: BucketId,
+        found: &OfGranules<V>,
+        bytes: impl Fn(&V) -> usize,
+    ) {
         let mut kept = self.kept.lock();
         kept.tick += 1;
         let tick = kept.tick;
         let mut more = 0;
-        let of_filter = kept.filters.entry(Arc::clone(filter)).or_insert_with(|| {
-            let bytes = ENTRY + filter.iter().map(Identity::bytes).sum::<usize>();
-            more += bytes;
-            OfFilter { used: tick, bytes, buckets: HashMap::new() }
+        let of = kept.all.entry(key.clone()).or_insert_with(|| {
+            more += ENTRY + key_bytes;
+            Of { used: tick, bytes: ENTRY + key_bytes, buckets: HashMap::new() }
         });
-        of_filter.used = tick;
-        let of_bucket = of_filter.buckets.entry(bucket).or_default();
-        for (granule, rows) in rows {
-            // Another search may have tested it meanwhile.
-            if of_bucket.insert(*granule, rows.clone()).is_none() {
-                let bytes = ENTRY + rows.len().div_ceil(8);
-                of_filter.bytes += bytes;
+        of.used = tick;
+        let of_bucket = of.buckets.entry(bucket).or_default();
+        for (granule, value) in found {
+            // Another search may have computed it meanwhile.
+            if of_bucket.insert(*granule, value.clone()).is_none() {
+                let bytes = ENTRY + bytes(value);
+                of.bytes += bytes;
                 more += bytes;
             }
         }
         kept.bytes += more;
         while kept.bytes > self.most {
-            let oldest = kept.filters.iter().min_by_key(|(_, of_filter)| of_filter.used);
-            let Some(oldest) = oldest.map(|(filter, _)| Arc::clone(filter)) else { break };
-            let dropped = kept.filters.remove(&oldest).map_or(0, |of_filter| of_filter.bytes);
+            let oldest = kept.all.iter().min_by_key(|(_, of)| of.used);
+            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else { break };
+            let dropped = kept.all.remove(&oldest).map_or(0, |of| of.bytes);
             kept.bytes = kept.bytes.saturating_sub(dropped);
         }
-        gauge!(names::FILTER_BYTES).set(kept.bytes as f64);
+        let [size, _] = self.names;
+        gauge!(size).set(kept.bytes as f64);
     }
 }
 
@@ -145,7 +196,7 @@ mod tests {
         BooleanBuffer::collect_bool(1024, |row| row % (granule + 2) == 0)
     }
 
-    fn of(granules: &[usize]) -> OfGranules {
+    fn of(granules: &[usize]) -> OfGranules<BooleanBuffer> {
         granules.iter().map(|granule| (*granule, rows(*granule))).collect()
     }
 
@@ -162,28 +213,28 @@ mod tests {
 
     #[test]
     fn rows_are_known_for_the_filter_and_the_bucket_only() {
-        let passed = PassedRows::new(1 << 20);
+        let passed = PassedRows::of_filters(1 << 20);
         let (one, other) = (bucket(1), bucket(2));
-        passed.keep(&filter("a"), one, &of(&[7, 1, 3]));
-        passed.keep(&filter("a"), other, &of(&[2]));
+        passed.keep_rows(&filter("a"), one, &of(&[7, 1, 3]));
+        passed.keep_rows(&filter("a"), other, &of(&[2]));
         assert_eq!(known(&passed, "a", one), [1, 3, 7]);
         assert_eq!(known(&passed, "a", other), [2]);
         assert!(known(&passed, "b", one).is_empty());
-        passed.keep(&filter("a"), one, &of(&[3, 4]));
+        passed.keep_rows(&filter("a"), one, &of(&[3, 4]));
         assert_eq!(known(&passed, "a", one), [1, 3, 4, 7]);
     }
 
     #[test]
     fn the_filter_that_was_not_used_for_longest_is_dropped() {
         let size = GRANULES * (ENTRY + 1024 / 8);
-        let passed = PassedRows::new(3 * size);
+        let passed = PassedRows::of_filters(3 * size);
         let bucket = bucket(1);
         let all: Vec<usize> = (0..GRANULES).collect();
         for name in ["a", "b"] {
-            passed.keep(&filter(name), bucket, &of(&all));
+            passed.keep_rows(&filter(name), bucket, &of(&all));
         }
         assert_eq!(known(&passed, "a", bucket).len(), GRANULES);
-        passed.keep(&filter("c"), bucket, &of(&all));
+        passed.keep_rows(&filter("c"), bucket, &of(&all));
         assert!(known(&passed, "b", bucket).is_empty());
         for name in ["a", "c"] {
             assert_eq!(known(&passed, name, bucket).len(), GRANULES, "{name}");
@@ -193,11 +244,11 @@ mod tests {
 
     #[test]
     fn rows_that_do_not_fit_are_not_kept() {
-        let passed = PassedRows::new(100);
+        let passed = PassedRows::of_filters(100);
         let bucket = bucket(1);
-        passed.keep(&filter("a"), bucket, &of(&[1, 2]));
+        passed.keep_rows(&filter("a"), bucket, &of(&[1, 2]));
         assert!(known(&passed, "a", bucket).is_empty());
         assert_eq!(passed.kept.lock().bytes, 0);
-        assert!(!PassedRows::new(0).is_on());
+        assert!(!PassedRows::of_filters(0).is_on());
     }
 }

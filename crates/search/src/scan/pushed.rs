@@ -1,5 +1,5 @@
-//! Moves filters over computed values from the plan into the scan below them, which remembers the rows that
-//! pass for later searches (`passed`).
+//! Moves filters over computed values, and the values, from the plan into the scan below them, which
+//! remembers both for later searches (`passed`).
 //!
 //! A filter on a field that the configuration sets is above the projections that compute the field, as the
 //! scan would compute it again. Here, the scan computes what the filter reads, and the plan computes the
@@ -16,11 +16,11 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::FilterExec;
-use datafusion::physical_plan::projection::ProjectionExec;
-use exprs::identity::Identity;
+use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
+use exprs::identity::{Identity, marked_value};
 use plan::over_parts;
 
-use super::computed::{ComputedFilter, Stage};
+use super::computed::{COMPUTED, ComputedColumn, ComputedFilter, Stage, Stages};
 use super::exec::BucketScanExec;
 use super::typed::{Wants, passes, supplied};
 use super::work::{View, Work};
@@ -28,18 +28,21 @@ use super::work::{View, Work};
 /// The optimizer rule; see the module documentation. It precedes the rule that asks scans for parts of
 /// columns and keys.
 #[derive(Debug)]
-pub(crate) struct FiltersInScans;
+pub(crate) struct ComputedInScans;
 
-impl PhysicalOptimizerRule for FiltersInScans {
+impl PhysicalOptimizerRule for ComputedInScans {
     fn optimize(
         &self,
         plan: Arc<dyn ExecutionPlan>,
         _: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         plan.transform_down(|node| {
-            let moved = match node.downcast_ref::<FilterExec>() {
-                Some(filter) => moved(filter)?,
-                None => None,
+            let moved = if let Some(filter) = node.downcast_ref::<FilterExec>() {
+                moved(filter)?
+            } else if let Some(projection) = node.downcast_ref::<ProjectionExec>() {
+                with_columns(projection)?
+            } else {
+                None
             };
             Ok(moved.map_or_else(|| Transformed::no(node), Transformed::yes))
         })
@@ -47,7 +50,7 @@ impl PhysicalOptimizerRule for FiltersInScans {
     }
 
     fn name(&self) -> &'static str {
-        "filters_in_scans"
+        "computed_in_scans"
     }
 
     fn schema_check(&self) -> bool {
@@ -108,6 +111,52 @@ fn below(plan: &Arc<dyn ExecutionPlan>) -> Option<(Vec<&ProjectionExec>, &Bucket
     }
 }
 
+/// Returns a projection whose marked values are columns of the scan; `None` if it has none, or there are
+/// other operators.
+fn with_columns(projection: &ProjectionExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let is_marked = |one: &ProjectionExpr| {
+        one.expr.exists(|node| Ok(marked_value(node).is_some())).unwrap_or(false)
+    };
+    if !projection.expr().iter().any(is_marked) {
+        return Ok(None);
+    }
+    let Some((projections, scan)) = below(projection.input()) else { return Ok(None) };
+    let mut marked: Vec<Arc<dyn PhysicalExpr>> = Vec::new();
+    for one in projection.expr() {
+        one.expr.apply(|node| {
+            let is_marked = marked_value(node).is_some();
+            marked.extend(is_marked.then(|| Arc::clone(node)));
+            Ok(if is_marked { TreeNodeRecursion::Jump } else { TreeNodeRecursion::Continue })
+        })?;
+    }
+    let values: Vec<_> = marked.iter().filter_map(marked_value).map(|(_, value)| value).collect();
+    let Some((stages, values)) = computation(&values, &projections, &scan.scan().work)? else {
+        return Ok(None);
+    };
+    let schema = projection.input().schema();
+    let mut columns = Vec::with_capacity(marked.len());
+    for (node, value) in marked.iter().zip(values) {
+        let Some((description, _)) = marked_value(node) else { continue };
+        let description = Arc::clone(description);
+        let field = node.return_field(&schema)?.as_ref().clone().with_name(COMPUTED);
+        let stages = Arc::clone(&stages);
+        columns.push(Arc::new(ComputedColumn { stages, value, description, field }));
+    }
+    let column = |node: &Arc<dyn PhysicalExpr>| -> Option<View> {
+        let (description, _) = marked_value(node)?;
+        let found = columns.iter().find(|column| column.description == *description)?;
+        Some(View::Computed(Arc::clone(found)))
+    };
+    let mut wants = Wants::default();
+    let mut exprs = Vec::with_capacity(projection.expr().len());
+    for one in projection.expr() {
+        let expr = wants.rewrite_with(&one.expr, &column)?;
+        exprs.push(ProjectionExpr { expr, alias: one.alias.clone() });
+    }
+    let Some(input) = supplied(projection.input(), &wants)? else { return Ok(None) };
+    Ok(Some(Arc::new(ProjectionExec::try_new(exprs, input)?)))
+}
+
 /// Returns the filter with what it reads of the projections; `None` if it has no identity, or reads no marked
 /// value.
 fn computed(
@@ -119,21 +168,37 @@ fn computed(
         identity_of(column.index(), projections, work)
     });
     let Some(identity) = identity.filter(Identity::has_marked) else { return Ok(None) };
-    let mut columns = columns_of([filter.predicate()])?;
-    let condition = renumbered(filter.predicate(), &columns)?;
-    let mut stages = Vec::new();
+    let Some((stages, conditions)) = computation(&[filter.predicate()], projections, work)? else {
+        return Ok(None);
+    };
+    let condition = conditions.into_iter().next();
+    Ok(condition.map(|condition| ComputedFilter { stages, condition, identity }))
+}
+
+/// The computations below expressions, and the expressions over the last one.
+type Computation = (Arc<Stages>, Vec<Arc<dyn PhysicalExpr>>);
+
+/// Returns expressions with what they read of the projections below them, highest first; `None` if the scan
+/// does not have the columns.
+fn computation(
+    exprs: &[&Arc<dyn PhysicalExpr>],
+    projections: &[&ProjectionExec],
+    work: &Work,
+) -> Result<Option<Computation>> {
+    let mut columns = columns_of(exprs.iter().copied())?;
+    let values = exprs.iter().map(|expr| renumbered(expr, &columns)).collect::<Result<_>>()?;
+    let mut all = Vec::new();
     for projection in projections {
         let exprs: Vec<_> = columns.iter().map(|at| &projection.expr()[*at].expr).collect();
         let schema = projection.schema();
         let field = |at: &usize| schema.field(*at).clone().with_nullable(true);
         let fields: Vec<Field> = columns.iter().map(field).collect();
         let read = columns_of(exprs.iter().copied())?;
-        let renumber = |expr| renumbered(expr, &read);
-        let exprs = exprs.into_iter().map(renumber).collect::<Result<_>>()?;
-        stages.push(Stage { exprs, schema: Arc::new(Schema::new(fields)) });
+        let exprs = exprs.iter().map(|expr| renumbered(expr, &read)).collect::<Result<_>>()?;
+        all.push(Stage { exprs, schema: Arc::new(Schema::new(fields)) });
         columns = read;
     }
-    stages.reverse();
+    all.reverse();
     let stored = |at: &usize| {
         let output = work.outputs().get(*at)?;
         matches!(output.view, View::Itself).then_some(output.column)
@@ -142,7 +207,7 @@ fn computed(
         return Ok(None);
     };
     let schema = Arc::new(work.table().project(&reads)?);
-    Ok(Some(ComputedFilter { reads, schema, stages, condition, identity }))
+    Ok(Some((Arc::new(Stages { reads, schema, all }), values)))
 }
 
 /// Returns the identity of a column above projections over a scan.

@@ -25,7 +25,7 @@ use super::FIXED;
 use super::exec::{BucketScanExec, Scan};
 use super::fields::sourcetypes_of;
 use super::hot::HotFilters;
-use super::passed::PassedRows;
+use super::passed::{ComputedValues, PassedRows};
 use super::prune::Pruning;
 use super::queue::Queue;
 use super::unit::{Known, Stored, Unit};
@@ -53,6 +53,8 @@ pub(crate) struct ScanContext {
     pub(crate) readers: Arc<Readers>,
     /// The rows that passed the filters of earlier searches.
     pub(crate) passed: Arc<PassedRows>,
+    /// The values of computed fields of earlier searches.
+    pub(crate) values: Arc<ComputedValues>,
     /// The store of buckets, which counts the reads of this job.
     pub(crate) store: Arc<dyn ObjectStore>,
     pub(crate) knowledge: Arc<Knowledge>,
@@ -474,6 +476,7 @@ impl EventsTable {
                 batch_rows,
                 readers: Arc::clone(&context.readers),
                 passed: Arc::clone(&context.passed),
+                values: Arc::clone(&context.values),
                 store: Arc::clone(&context.store),
                 control: Arc::clone(&context.control),
                 report: Arc::clone(&context.report),

@@ -25,6 +25,7 @@ use datafusion::physical_plan::repartition::RepartitionExec;
 use exprs::part_of;
 use model::{ColumnKind, columns};
 
+use super::computed::COMPUTED;
 use super::exec::BucketScanExec;
 use super::keys::{Keys, TextsOfKeys};
 use super::stale::Stale;
@@ -79,6 +80,9 @@ impl Wants {
                     (View::Itself, View::Itself) => true,
                     (View::Part(one), View::Part(two)) => one == two,
                     (View::Key(one), View::Key(two)) => Arc::ptr_eq(one, two),
+                    (View::Computed(one), View::Computed(two)) => {
+                        one.description == two.description
+                    }
                     _ => false,
                 }
         };
@@ -90,7 +94,21 @@ impl Wants {
 
     /// Rewrites an expression for the new input.
     fn rewrite(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
+        self.rewrite_with(expr, &|_: &Arc<dyn PhysicalExpr>| None)
+    }
+
+    /// Rewrites an expression for the new input, where some expressions are columns of the scan.
+    pub(super) fn rewrite_with(
+        &mut self,
+        expr: &Arc<dyn PhysicalExpr>,
+        computed: &dyn Fn(&Arc<dyn PhysicalExpr>) -> Option<View>,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
         let rewritten = Arc::clone(expr).transform_down(|node| {
+            if let Some(view) = computed(&node) {
+                let column = Column::new(COMPUTED, self.place(0, view));
+                let column: Arc<dyn PhysicalExpr> = Arc::new(column);
+                return Ok(Transformed::new(column, true, TreeNodeRecursion::Jump));
+            }
             let (column, view) = match part_of(&node) {
                 Some((part, column)) => (column, View::Part(part)),
                 None => match node.downcast_ref::<Column>() {
@@ -291,6 +309,9 @@ pub(super) fn supplied(
 fn supplied_scan(scan: &BucketScanExec, wants: &Wants) -> Option<Arc<dyn ExecutionPlan>> {
     let known = scan.scan().work.outputs();
     let output = |(at, view): &(usize, View)| {
+        if let View::Computed(_) = view {
+            return Some(Output { column: *at, view: view.clone() });
+        }
         let below = known.get(*at)?;
         let view = match (&below.view, view) {
             (_, View::Itself) => below.view.clone(),
@@ -310,6 +331,11 @@ fn supplied_projection(
     let mut below = Wants::default();
     let mut exprs = Vec::new();
     for (at, view) in &wants.0 {
+        if let View::Computed(_) = view {
+            let expr = Arc::new(Column::new(COMPUTED, below.place(*at, view.clone())));
+            exprs.push(ProjectionExpr { expr, alias: COMPUTED.to_owned() });
+            continue;
+        }
         let Some(one) = projection.expr().get(*at) else { return Ok(None) };
         let expr = match (view, one.expr.downcast_ref::<Column>()) {
             (View::Itself, _) => below.rewrite(&one.expr)?,
@@ -330,6 +356,10 @@ fn supplied_filter(filter: &FilterExec, wants: &Wants) -> Result<Option<Arc<dyn 
     let mut below = Wants::default();
     let mut outputs = Vec::with_capacity(wants.0.len());
     for (at, view) in &wants.0 {
+        if let View::Computed(_) = view {
+            outputs.push(below.place(*at, view.clone()));
+            continue;
+        }
         let Some(column) = column_below(filter, *at) else { return Ok(None) };
         outputs.push(below.place(column, view.clone()));
     }

@@ -28,7 +28,7 @@ use knowledge::Knowledge;
 use model::{ColumnKind, IndexName, columns};
 
 use super::FIXED;
-use super::computed::{ComputedFilter, passing};
+use super::computed::{ComputedColumn, ComputedFilter, Stages, passing};
 use super::conversion::{convert, field_column, prefer};
 use super::fields::{WantedField, extract};
 use super::keys::Keys;
@@ -66,6 +66,8 @@ pub(super) enum View {
     Part(FieldPart),
     /// Integer keys in place of its values (docs/decisions/0008).
     Key(Arc<Keys>),
+    /// A value that the scan computes, of any columns.
+    Computed(Arc<ComputedColumn>),
 }
 
 /// An output column: the index of a table column, and its form.
@@ -82,6 +84,7 @@ impl Output {
             View::Itself => field,
             View::Part(part) => field.with_data_type(part.data_type()).with_nullable(true),
             View::Key(_) => field.with_data_type(DataType::Int64).with_nullable(true),
+            View::Computed(column) => column.field.clone(),
         }
     }
 }
@@ -129,6 +132,8 @@ pub(super) struct ResidualFilters {
     observed: usize,
     /// Whether the filter over computed values has to be evaluated, if there is one.
     computed: bool,
+    /// Whether stored rows come with the values of computed columns.
+    has_values: bool,
 }
 
 /// The origin of rows: the index, the place of each field, and the remaining filters.
@@ -150,12 +155,20 @@ struct Rows {
     /// Derived table columns, by their index in the table. They are filtered together with `stored`, so that
     /// all have the same length.
     made: Vec<Option<ArrayRef>>,
+    /// The columns of the last computation, which several values share.
+    last: Option<(Arc<Stages>, RecordBatch)>,
 }
 
 impl Rows {
+    /// Creates rows of a table of this number of columns.
+    fn of(stored: RecordBatch, columns: usize) -> Self {
+        Self { stored, made: vec![None; columns], last: None }
+    }
+
     fn keep(&mut self, mask: &BooleanArray) -> Result<()> {
         // If all rows pass, nothing is copied.
         if mask.true_count() < mask.len() {
+            self.last = None;
             self.stored = filter_record_batch(&self.stored, mask)?;
             for column in self.made.iter_mut().flatten() {
                 *column = filter(column, mask)?;
@@ -250,7 +263,8 @@ impl Work {
             }
         }
         let computed = self.computed.is_some();
-        Some(ResidualFilters { filters: residual, counted: false, observed: 0, computed })
+        let (counted, observed, has_values) = (false, 0, false);
+        Some(ResidualFilters { filters: residual, counted, observed, computed, has_values })
     }
 
     fn conjuncts(&self, residual: &ResidualFilters) -> impl Iterator<Item = &Conjunct> {
@@ -341,9 +355,17 @@ impl Work {
 
     /// The columns of the table that filters and output need.
     fn needed(&self, residual: &ResidualFilters) -> Vec<usize> {
-        let mut needed: Vec<usize> = self.outputs.iter().map(|output| output.column).collect();
+        let mut needed: Vec<usize> = Vec::new();
+        for output in &self.outputs {
+            match &output.view {
+                View::Computed(_) if residual.has_values => {}
+                View::Computed(column) => needed.extend(&column.stages.reads),
+                _ => needed.push(output.column),
+            }
+        }
         needed.extend(self.conjuncts(residual).flat_map(|conjunct| &conjunct.reads));
-        needed.extend(self.computed(residual).into_iter().flat_map(|filter| &filter.reads));
+        let computed = self.computed(residual).into_iter();
+        needed.extend(computed.flat_map(|filter| &filter.stages.reads));
         if self.report.timeline().is_some() {
             needed.extend(self.table.index_of(columns::TIME));
         }
@@ -369,7 +391,7 @@ impl Work {
             return Ok(None);
         }
         let read = stored.num_rows();
-        let mut rows = Rows { stored, made: vec![None; self.table.fields().len()] };
+        let mut rows = Rows::of(stored, self.table.fields().len());
         if !counts_all && rows.keep_within(window)?.are_none() {
             return Ok(None);
         }
@@ -504,6 +526,9 @@ impl Work {
     /// Returns a column of the output. Parts and keys are made from the stored form if there is one, so that
     /// integers are not converted to texts (docs/decisions/0008).
     fn output(&self, output: &Output, rows: &mut Rows, origin: &Origin<'_>) -> Result<ArrayRef> {
+        if let View::Computed(column) = &output.view {
+            return self.computed_values(column, rows, origin);
+        }
         let field = self.table.field(output.column);
         let name = field.name().as_str();
         let stored = match (origin.place)(name) {
@@ -527,6 +552,7 @@ impl Work {
             View::Itself => Ok(column),
             View::Part(part) => part.of_column(&column),
             View::Key(keys) => keys.of_column(&column),
+            View::Computed(_) => Ok(column),
         }
     }
 

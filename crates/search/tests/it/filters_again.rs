@@ -1,5 +1,5 @@
-//! Filters on fields that the configuration computes: a search that is repeated finds the same rows, and
-//! reads less, as it knows which stored rows pass.
+//! Fields that the configuration computes: a search that is repeated finds the same rows, and reads less, as
+//! it knows which stored rows pass its filter, and the values.
 
 use std::sync::Arc;
 
@@ -75,10 +75,14 @@ impl Filled {
         Self { catalog, cache, hot: vec![hot(fresh)], knowledge }
     }
 
-    /// A service that remembers passing rows within this memory.
-    fn service(&self, filter_bytes: usize) -> SearchService {
-        let settings =
-            Settings { batch_search_max_pipeline: Some(2), filter_bytes, ..Settings::default() };
+    /// A service that remembers passing rows, and computed values, within this memory.
+    fn service(&self, bytes: usize) -> SearchService {
+        let settings = Settings {
+            batch_search_max_pipeline: Some(2),
+            filter_bytes: bytes,
+            computed_bytes: bytes * 4,
+            ..Settings::default()
+        };
         let (catalog, hot) = (self.catalog.clone(), self.hot.clone());
         let objects = Arc::new(Counted(Arc::clone(&self.cache)));
         let names = vec![IndexName::new("main").unwrap()];
@@ -117,6 +121,7 @@ async fn repeated_searches_find_the_rows_that_each_would_find_by_itself() {
     let filled = Filled::new().await;
     // The same filter on other rows, in other ways, with other conditions beside it.
     let filters = [
+        "*",
         "level=low",
         "level!=low",
         "NOT level=high",
@@ -139,6 +144,8 @@ async fn repeated_searches_find_the_rows_that_each_would_find_by_itself() {
         "head 7 | table n, level",
         "reverse | head 7 | table n",
         "stats dc(who)",
+        "eval both=level.grade | stats count by both",
+        "dedup grade | table n, grade, who",
     ];
     let times = [ALL, ("1700000500.5", "1700006000.5"), ("1700000500.5", "1700006100.5")];
     // The second one has room for few filters.
@@ -193,5 +200,23 @@ async fn columns_of_filters_are_read_once() {
         assert!(!has_filter(&last.inspect().plans), "{filter}: the scan applies it");
         // The last one reads no rows.
         assert!(read[3] < read[1] && read[3] < read[2], "{filter}: {read:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn columns_of_values_are_read_once() {
+    let filled = Filled::new().await;
+    let (plain, service) = (filled.service(0), filled.service(8 << 20));
+    for search in ["search * | stats count by grade", "search * | stats dc(who) by level"] {
+        let (mut read, mut found) = (Vec::new(), Vec::new());
+        for service in [&plain, &plain, &service, &service] {
+            let job = done(service, search, ALL).await;
+            read.push(bytes(&job));
+            found.push(rows(&job));
+        }
+        // The last one reads no rows.
+        assert!(read[3] < read[1] && read[3] < read[2], "{search}: {read:?}");
+        found.dedup();
+        assert_eq!(found.len(), 1, "{search}: {found:?}");
     }
 }

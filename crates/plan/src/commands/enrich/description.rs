@@ -15,7 +15,7 @@ use exprs::types::ValueType;
 use frames::Frame;
 use knowledge::LookupDefinition;
 use model::columns;
-use spl::ast::{Expr, ExprKind, SearchExpr};
+use spl::ast::{Expr, ExprKind};
 
 use super::Objects;
 use super::calculated::Calculated;
@@ -91,10 +91,10 @@ const PURE: &[&str] = &[
     "validate",
 ];
 
-/// Describes those of the fields that a filter reads which the objects set. The frame has the events before
+/// Describes fields that the objects set, as far as they have descriptions. The frame has the events before
 /// the objects are applied.
 pub(super) fn of_fields(
-    filter: &SearchExpr,
+    names: Vec<String>,
     objects: &Objects,
     frame: &Frame,
     env: &PlanningContext<'_>,
@@ -104,15 +104,12 @@ pub(super) fn of_fields(
     if is_renamed || columns::ORIGIN.iter().any(|name| objects.set.contains(*name)) {
         return Vec::new();
     }
-    let mut read = RequiredFields::default();
-    read.search(filter);
     let setters = setters(objects);
-    let set = read.names.into_iter().filter(|name| objects.set.contains(name));
-    set.filter_map(|name| {
+    let described = names.into_iter().filter_map(|name| {
         let description = of_field(&name, objects, &setters, &|field: &str| frame.kind(field))?;
         Some((name, description.into()))
-    })
-    .collect()
+    });
+    described.collect()
 }
 
 /// The lookups that set each field.

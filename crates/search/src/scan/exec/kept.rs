@@ -1,31 +1,60 @@
-//! Parts of stored buckets whose passing rows are remembered: costly filters are applied only to granules of
-//! which no earlier search knows the rows, and then the passing rows are read.
+//! Parts of stored buckets about which earlier searches have left something: costly filters are applied only
+//! to granules of which the passing rows are not known, and then these rows are read.
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use arrow::array::{BooleanArray, BooleanBufferBuilder, RecordBatch};
+use arrow::buffer::BooleanBuffer;
 use bucket::GranuleSet;
 use datafusion::error::{DataFusionError, Result};
 use futures::stream::{self, StreamExt, TryStreamExt};
 
+use super::values::with_values;
 use super::{Reading, Rows, Scan, Source, StoredRows};
 use crate::readers::unreadable;
+use crate::scan::computed::ComputedColumn;
 use crate::scan::passed::{Found, OfGranules};
 use crate::scan::work::{KeptPart, Origin, ResidualFilters};
 use crate::times::Phase;
 
+/// Divisor of the rows of a part of which at least as many must pass for values to be computed for all.
+const FEW: usize = 4;
+
+/// What is remembered of the rows of a part.
+pub(super) struct Kept {
+    /// The filters, if the rows that pass them are remembered.
+    filters: Option<KeptPart>,
+    /// The computed columns of the output, if their values are remembered.
+    pub(super) columns: Vec<Arc<ComputedColumn>>,
+    /// The filters for the rows that are read.
+    rest: ResidualFilters,
+}
+
+/// The passing rows of granules.
+pub(super) type Passing = OfGranules<BooleanBuffer>;
+
 impl Scan {
-    /// Returns the filters of a part of a bucket, if the rows that pass some of them are remembered.
-    pub(super) fn kept(&self, source: &Source, residual: &ResidualFilters) -> Option<KeptPart> {
+    /// Returns what is remembered of the rows of a part; `None` if nothing is.
+    pub(super) fn kept(&self, source: &Source, residual: &ResidualFilters) -> Option<Kept> {
         // The columns of fields must be those of the current rules, and a bucket that is not in the catalog
         // yet will be searched once or twice.
-        let is_fixed = source.stale.is_nothing() && source.header.version > 0;
-        if !is_fixed || !self.passed.is_on() {
+        if !source.stale.is_nothing() || source.header.version == 0 {
             return None;
         }
-        self.work.kept(&|name: &str| source.place(name), residual)
+        let place = |name: &str| source.place(name);
+        let filters = self.work.kept(&place, residual).filter(|_| self.passed.is_on());
+        let rest = match &filters {
+            Some(filters) => filters.rest.clone(),
+            None => residual.after_test(false),
+        };
+        // Other filters may leave few rows, of which the values are computed.
+        let columns = match self.values.is_on() && self.work.are_bounds(&rest) {
+            true => self.work.computed_columns(&place),
+            false => Vec::new(),
+        };
+        (filters.is_some() || !columns.is_empty()).then_some(Kept { filters, columns, rest })
     }
 
     /// Returns the rows of granules that pass the filters.
@@ -33,29 +62,38 @@ impl Scan {
         self: Arc<Self>,
         source: Arc<Source>,
         granules: GranuleSet,
-        kept: KeptPart,
+        mut kept: Kept,
     ) -> Result<Rows> {
-        let Found { known, missing } = self.passed.get(&kept.identity, source.header.id, &granules);
+        let Some(filters) = kept.filters.take() else {
+            let all = |granule| BooleanBuffer::new_set(source.reader.granule_rows(granule));
+            let passing = granules.iter().map(|granule| (granule, all(granule))).collect();
+            return Ok(self.passing_rows_later(source, passing, kept));
+        };
+        let Found { known, missing } =
+            self.passed.get(&filters.identity, source.header.id, &granules);
         if missing.is_empty() {
-            return self.passing_rows(source, known, kept.rest).await;
+            return match kept.columns.is_empty() {
+                true => self.passing_rows(source, known, kept).await,
+                false => Ok(self.passing_rows_later(source, known, kept)),
+            };
         }
         let rows = {
             let place = |name: &str| source.place(name);
-            let columns = self.work.stored_columns_of_filters(&place, &kept.own);
+            let columns = self.work.stored_columns_of_filters(&place, &filters.own);
             source.reader.read(&columns, &missing, self.batch_rows).await
         };
         let rows = rows.map_err(|error| unreadable(&source.header, error))?;
         let rows = self.report.times.reading(rows);
         // The first pages have arrived. The rest waits until the rows are requested.
         let later = async move {
-            let Some(tested) = self.tested(&source, rows, &missing, &kept).await? else {
+            let Some(tested) = self.tested(&source, rows, &missing, &filters).await? else {
                 return Ok(stream::empty().boxed());
             };
-            self.passed.keep(&kept.identity, source.header.id, &tested);
+            self.passed.keep_rows(&filters.identity, source.header.id, &tested);
             let mut all = known;
             all.extend(tested);
             all.sort_unstable_by_key(|(granule, _)| *granule);
-            self.passing_rows(source, all, kept.rest).await
+            self.passing_rows(source, all, kept).await
         };
         Ok(stream::once(later).try_flatten().boxed())
     }
@@ -66,8 +104,8 @@ impl Scan {
         source: &Source,
         mut rows: StoredRows,
         granules: &GranuleSet,
-        kept: &KeptPart,
-    ) -> Result<Option<OfGranules>> {
+        filters: &KeptPart,
+    ) -> Result<Option<Passing>> {
         let mut bits = BooleanBufferBuilder::new(0);
         loop {
             if !self.control.admit().await? {
@@ -77,66 +115,68 @@ impl Scan {
             let Some(batch) = batch.map_err(|error| unreadable(&source.header, error))? else {
                 break;
             };
-            bits.append_buffer(self.tested_batch(source, kept, &batch)?.values());
+            bits.append_buffer(self.tested_batch(source, filters, &batch)?.values());
         }
         let bits = bits.finish();
-        let mut found = OfGranules::with_capacity(granules.len());
-        let mut start = 0;
-        for granule in granules.iter() {
-            let rows = source.reader.granule_rows(granule);
-            if start + rows > bits.len() {
-                break;
-            }
-            found.push((granule, bits.slice(start, rows)));
-            start += rows;
-        }
-        if found.len() < granules.len() || start < bits.len() {
-            let (count, bucket) = (bits.len(), source.header.id);
-            let message = format!("bucket {bucket}: {count} rows are not those of its granules");
-            return Err(DataFusionError::Internal(message));
-        }
-        Ok(Some(found))
+        source.of_granules(granules, bits.len(), |start, rows| bits.slice(start, rows)).map(Some)
     }
 
     fn tested_batch(
         &self,
         source: &Source,
-        kept: &KeptPart,
+        filters: &KeptPart,
         batch: &RecordBatch,
     ) -> Result<BooleanArray> {
         let _timer = self.report.times.during(Phase::Filter);
         let place = &|name: &str| source.place(name);
         // All columns are stored ones.
         let (may_be_in_texts, sent) = (&|_: &str, _: &str| true, &[]);
-        let (index, stale, residual) = (&source.header.index, &source.stale, &kept.own);
+        let (index, stale, residual) = (&source.header.index, &source.stale, &filters.own);
         let origin = Origin { index, place, stale, may_be_in_texts, sent, residual };
         self.work.rows_that_pass(batch, &origin)
+    }
+
+    /// As [`Self::passing_rows`], but begins when the rows are requested: values may have to be computed.
+    fn passing_rows_later(
+        self: Arc<Self>,
+        source: Arc<Source>,
+        passing: Passing,
+        kept: Kept,
+    ) -> Rows {
+        stream::once(self.passing_rows(source, passing, kept)).try_flatten().boxed()
     }
 
     /// Reads the rows that pass costly filters, and applies the others to them.
     async fn passing_rows(
         self: Arc<Self>,
         source: Arc<Source>,
-        passing: OfGranules,
-        rest: ResidualFilters,
+        passing: Passing,
+        kept: Kept,
     ) -> Result<Rows> {
         let scanned: usize = passing.iter().map(|(_, rows)| rows.len()).sum();
         let count: usize = passing.iter().map(|(_, rows)| rows.count_set_bits()).sum();
         let rows = if count == 0 {
             stream::empty().boxed()
-        } else if self.work.only_needs_count(&rest) {
+        } else if self.work.only_needs_count(&kept.rest) {
             self.report.events_matched.fetch_add(count as u64, Relaxed);
             Arc::clone(&self).counted(count as u64)
         } else {
+            let many = count >= scanned / FEW;
+            let values = self.values_of(&source, &passing, &kept, many).await?;
+            let residual = kept.rest.after_test(values.is_some());
             let ranges = ranges(&passing, source.reader.granule_rows(0));
             let rows = {
                 let place = |name: &str| source.place(name);
-                let columns = self.work.stored_columns(&place, &source.sent, &rest);
+                let columns = self.work.stored_columns(&place, &source.sent, &residual);
                 source.reader.read_ranges(&columns, &ranges, self.batch_rows).await
             };
             let rows = rows.map_err(|error| unreadable(&source.header, error))?;
             let rows = self.report.times.reading(rows);
-            Arc::clone(&self).processed(source, Reading { rows, residual: rest })
+            let rows = match values {
+                Some(values) => with_values(rows, &kept.columns, values),
+                None => rows,
+            };
+            Arc::clone(&self).processed(source, Reading { rows, residual })
         };
         // Only now that no read of the part has to be repeated.
         self.report.events_scanned.fetch_add(scanned as u64, Relaxed);
@@ -144,9 +184,37 @@ impl Scan {
     }
 }
 
+impl Source {
+    /// Divides something about the rows of granules among them; `of_rows` returns the part from a row on, of
+    /// a number of rows.
+    ///
+    /// # Errors
+    /// If there are not as many rows as the granules have.
+    pub(super) fn of_granules<V>(
+        &self,
+        granules: &GranuleSet,
+        count: usize,
+        of_rows: impl Fn(usize, usize) -> V,
+    ) -> Result<OfGranules<V>> {
+        let rows = |granule| self.reader.granule_rows(granule);
+        if granules.iter().map(rows).sum::<usize>() != count {
+            let bucket = self.header.id;
+            let message = format!("bucket {bucket}: {count} rows are not those of its granules");
+            return Err(DataFusionError::Internal(message));
+        }
+        let mut start = 0;
+        let part = |granule| {
+            let first = start;
+            start += rows(granule);
+            (granule, of_rows(first, start - first))
+        };
+        Ok(granules.iter().map(part).collect())
+    }
+}
+
 /// Returns the ranges of row numbers of passing rows. `per_granule` is the number of rows of each granule but
 /// the last.
-fn ranges(passing: &OfGranules, per_granule: usize) -> Vec<Range<usize>> {
+fn ranges(passing: &Passing, per_granule: usize) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     for (granule, rows) in passing {
         let first = granule * per_granule;

@@ -53,9 +53,10 @@ impl Work {
         }
         let filters = [early.as_slice(), others.as_slice()].concat();
         let (computed, observed) = (residual.computed, early.len());
-        let all = ResidualFilters { filters, counted: false, observed, computed };
-        let rest = ResidualFilters { filters: others, counted: true, observed: 0, computed };
-        let early = ResidualFilters { filters: early, counted: true, observed: 0, computed: false };
+        let has_values = residual.has_values;
+        let all = ResidualFilters { filters, counted: false, observed, computed, has_values };
+        let rest = ResidualFilters { filters: others, counted: true, observed: 0, ..all.clone() };
+        let early = ResidualFilters { filters: early, computed: false, ..rest.clone() };
         let test = self.row_test(index, place, early.clone(), true);
         let sample_test = self.row_test(index, place, early, false);
         Some(Early { test, sample_test, rest, all })
@@ -100,8 +101,7 @@ impl Work {
     /// [`Self::process`], each filter sees only the rows that passed those before it.
     pub(super) fn passes(&self, stored: &RecordBatch, origin: &Origin<'_>) -> Result<BooleanArray> {
         let all = stored.num_rows();
-        let made = vec![None; self.table.fields().len()];
-        let mut rows = Rows { stored: stored.clone(), made };
+        let mut rows = Rows::of(stored.clone(), self.table.fields().len());
         let mut passes = BooleanArray::from(vec![true; all]);
         let mut later = Vec::new();
         for conjunct in self.conjuncts(origin.residual) {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::SchemaRef;
 use datafusion::error::Result;
@@ -13,7 +13,11 @@ use exprs::identity::Identity;
 use model::columns;
 
 use super::early::narrowed;
-use super::{ComputedFilter, FieldPlace, Origin, ResidualFilters, Rows, Work, is_stored};
+use super::{
+    ComputedColumn, ComputedFilter, FieldPlace, Origin, ResidualFilters, Rows, View, Work,
+    is_stored,
+};
+use crate::scan::computed::{Stages, passing};
 
 /// The filters of a part of a bucket, if the rows that pass some of them are remembered.
 #[derive(Debug, Clone)]
@@ -24,6 +28,20 @@ pub(in crate::scan) struct KeptPart {
     pub(in crate::scan) own: ResidualFilters,
     /// The others.
     pub(in crate::scan) rest: ResidualFilters,
+}
+
+impl ResidualFilters {
+    /// Returns no filters.
+    pub(in crate::scan) fn none() -> Self {
+        let (filters, counted, observed) = (Vec::new(), true, 0);
+        Self { filters, counted, observed, computed: false, has_values: false }
+    }
+
+    /// Returns the same filters for rows that are counted already, and come with the values of computed
+    /// columns if `has_values`.
+    pub(in crate::scan) fn after_test(&self, has_values: bool) -> Self {
+        Self { counted: true, observed: 0, has_values, ..self.clone() }
+    }
 }
 
 impl Work {
@@ -51,15 +69,9 @@ impl Work {
         place: &dyn Fn(&str) -> FieldPlace,
         residual: &ResidualFilters,
     ) -> Option<KeptPart> {
-        let is_small = |at: &usize| match self.table.field(*at).name().as_str() {
-            columns::RAW | bucket::FIELDS => false,
-            columns::INDEX => true,
-            name => {
-                is_stored(name) || matches!(place(name), FieldPlace::Column(_) | FieldPlace::Absent)
-            }
-        };
+        let is_small = |at: &usize| self.is_small(*at, place);
         let computed = self.computed(residual);
-        if !computed.is_none_or(|filter| filter.reads.iter().all(is_small)) {
+        if !computed.is_none_or(|filter| filter.stages.reads.iter().all(is_small)) {
             return None;
         }
         let (mut own, mut others, mut identity) = (Vec::new(), Vec::new(), Vec::new());
@@ -77,15 +89,46 @@ impl Work {
         if !identity.iter().any(Identity::is_costly) {
             return None;
         }
-        let (counted, observed) = (true, 0);
-        let own = ResidualFilters { filters: own, counted, observed, computed: residual.computed };
-        let rest = ResidualFilters { filters: others, counted, observed, computed: false };
+        let own = ResidualFilters { filters: own, ..residual.after_test(false) };
+        let rest =
+            ResidualFilters { filters: others, computed: false, ..residual.after_test(false) };
         Some(KeptPart { identity: identity.into(), own, rest })
+    }
+
+    /// Whether a column of the table is read from a stored column of a field, or from one of a few values.
+    fn is_small(&self, column: usize, place: &dyn Fn(&str) -> FieldPlace) -> bool {
+        match self.table.field(column).name().as_str() {
+            columns::RAW | bucket::FIELDS => false,
+            columns::INDEX => true,
+            name => {
+                is_stored(name) || matches!(place(name), FieldPlace::Column(_) | FieldPlace::Absent)
+            }
+        }
+    }
+
+    /// Returns the computed columns of the output, if all of them are computed from stored columns.
+    pub(in crate::scan) fn computed_columns(
+        &self,
+        place: &dyn Fn(&str) -> FieldPlace,
+    ) -> Vec<Arc<ComputedColumn>> {
+        let computed = self.outputs.iter().filter_map(|output| match &output.view {
+            View::Computed(column) => Some(Arc::clone(column)),
+            _ => None,
+        });
+        let computed: Vec<Arc<ComputedColumn>> = computed.collect();
+        let is_small = |at: &usize| self.is_small(*at, place);
+        let are_small = computed.iter().all(|column| column.stages.reads.iter().all(is_small));
+        if are_small { computed } else { Vec::new() }
     }
 
     /// Whether only the number of rows is needed once no filter is left.
     pub(in crate::scan) fn only_needs_count(&self, rest: &ResidualFilters) -> bool {
         self.outputs.is_empty() && rest.filters.is_empty() && self.report.timeline().is_none()
+    }
+
+    /// Whether no filters but bounds of the time are left.
+    pub(in crate::scan) fn are_bounds(&self, filters: &ResidualFilters) -> bool {
+        !filters.computed && self.conjuncts(filters).all(|conjunct| conjunct.is_bound)
     }
 
     /// Returns the columns to read from an object for filters alone.
@@ -97,11 +140,51 @@ impl Work {
         self.stored_names(self.read_by_filters(filters), place, &[])
     }
 
+    /// Returns the columns to read from an object for computed columns alone.
+    pub(in crate::scan) fn stored_columns_of_values(
+        &self,
+        place: &dyn Fn(&str) -> FieldPlace,
+        computed: &[Arc<ComputedColumn>],
+    ) -> Vec<&str> {
+        let mut reads: Vec<usize> =
+            computed.iter().flat_map(|column| &column.stages.reads).copied().collect();
+        reads.sort_unstable();
+        reads.dedup();
+        self.stored_names(reads, place, &[])
+    }
+
+    /// Returns the values of computed columns for stored rows, of which no column has to be extracted.
+    pub(in crate::scan) fn values_of(
+        &self,
+        columns: &[Arc<ComputedColumn>],
+        stored: &RecordBatch,
+        origin: &Origin<'_>,
+    ) -> Result<Vec<ArrayRef>> {
+        let mut rows = Rows::of(stored.clone(), self.table.fields().len());
+        columns.iter().map(|column| self.computed_values(column, &mut rows, origin)).collect()
+    }
+
+    /// Returns the values of a computed column: those that come with the rows, or new ones. Extracted columns
+    /// must have been made before.
+    pub(super) fn computed_values(
+        &self,
+        column: &ComputedColumn,
+        rows: &mut Rows,
+        origin: &Origin<'_>,
+    ) -> Result<ArrayRef> {
+        if let Some(values) = rows.stored.column_by_name(&column.description) {
+            return Ok(Arc::clone(values));
+        }
+        let last = self.last_stage(&column.stages, rows, origin)?;
+        column.value.evaluate(&last)?.into_array(last.num_rows())
+    }
+
     /// Returns the columns of the table that filters read.
     fn read_by_filters(&self, filters: &ResidualFilters) -> Vec<usize> {
         let mut columns: Vec<usize> =
             self.conjuncts(filters).flat_map(|conjunct| &conjunct.reads).copied().collect();
-        columns.extend(self.computed(filters).into_iter().flat_map(|filter| &filter.reads));
+        let computed = self.computed(filters).into_iter();
+        columns.extend(computed.flat_map(|filter| &filter.stages.reads));
         columns.sort_unstable();
         columns.dedup();
         columns
@@ -115,8 +198,8 @@ impl Work {
     ) -> Result<BooleanArray> {
         let passes = self.passes(stored, origin)?;
         let Some(filter) = self.computed(origin.residual) else { return Ok(passes) };
-        let made = vec![None; self.table.fields().len()];
-        let mut rows = Rows { stored: filter_record_batch(stored, &passes)?, made };
+        let stored = filter_record_batch(stored, &passes)?;
+        let mut rows = Rows::of(stored, self.table.fields().len());
         if rows.are_none() {
             return Ok(passes);
         }
@@ -140,11 +223,28 @@ impl Work {
         rows: &mut Rows,
         origin: &Origin<'_>,
     ) -> Result<Option<BooleanArray>> {
-        let read = filter.reads.iter().map(|at| self.column(*at, rows, origin));
+        passing(&filter.condition, &self.last_stage(&filter.stages, rows, origin)?)
+    }
+
+    /// Returns the columns of the last computation below values.
+    fn last_stage(
+        &self,
+        stages: &Arc<Stages>,
+        rows: &mut Rows,
+        origin: &Origin<'_>,
+    ) -> Result<RecordBatch> {
+        if let Some((known, last)) = &rows.last
+            && Arc::ptr_eq(known, stages)
+        {
+            return Ok(last.clone());
+        }
+        let read = stages.reads.iter().map(|at| self.column(*at, rows, origin));
         let read = read.collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows.stored.num_rows()));
-        let schema = Arc::clone(&filter.schema);
-        filter.mask(RecordBatch::try_new_with_options(schema, read, &options)?)
+        let schema = Arc::clone(&stages.schema);
+        let last = stages.last(RecordBatch::try_new_with_options(schema, read, &options)?)?;
+        rows.last = Some((Arc::clone(stages), last.clone()));
+        Ok(last)
     }
 }
 
