@@ -140,3 +140,17 @@ def test_values_that_depend_on_the_time_are_computed_by_each_search(server, conf
     for _ in range(2):
         assert server.count("index=main age=past") == expected(lambda who, code, n: code == 1)
     assert known(server) == before
+
+
+def test_event_types_of_a_field_that_is_calculated_too_are_those_of_now(server, conf):
+    def classes():
+        rows = server.rows("search index=main | stats count by eventtype")
+        return {row["eventtype"]: int(row["count"]) for row in rows}
+
+    conf(PROPS, props('EVAL-eventtype = if(code=="1", "opening", null())', LOOKUP))
+    code, each = EVENTS // 4, EVENTS // len(PEOPLE)
+    for search, count in [("code=2", code), ("who=ada", each)]:
+        conf("apps/doors/local/eventtypes.conf", f"[some]\nsearch = {search}\n")
+        changed(reload(server))
+        for _ in range(2):
+            assert classes() == {"opening": code, "some": count}, search

@@ -383,6 +383,11 @@ impl Wanted {
         all
     }
 
+    /// Whether [`Self::add`] may set a field of this name, or append to it.
+    pub fn may_set(&self, name: &str) -> bool {
+        is_class(name) && if name == EVENTTYPE { self.event_types.is_some() } else { self.tags }
+    }
+
     /// Adds the selected fields to a frame.
     pub fn add(self, mut frame: Frame, env: &PlanningContext<'_>) -> Result<Frame, Error> {
         let classes = classes(env);

@@ -166,8 +166,10 @@ impl Enrichment {
     ) -> Result<Frame, Error> {
         let mut read = RequiredFields::default();
         filter.into_iter().for_each(|filter| read.search(filter));
+        // Event types and tags are appended to fields of their names. No description has their searches.
+        let is_set = |name: &String| self.objects.set.contains(name) && !self.classes.may_set(name);
         let set = |read: &RequiredFields| -> Vec<String> {
-            read.names.iter().filter(|name| self.objects.set.contains(*name)).cloned().collect()
+            read.names.iter().filter(|name| is_set(name)).cloned().collect()
         };
         let of_filter = set(&read);
         read.merge(required.clone());
