@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use eval::{Network, Networks};
 use exprs::column::Values;
@@ -61,8 +61,8 @@ pub struct CompiledLookup {
     networks: Vec<(usize, Networks)>,
     /// The time of each row in seconds, for time-based lookups.
     times: Option<Vec<Option<f64>>>,
-    /// A digest of all fields of all rows.
-    contents: [u64; 2],
+    /// A digest of all fields of all rows, if a search has asked for it.
+    contents: OnceLock<Option<[u64; 2]>>,
 }
 
 impl CompiledLookup {
@@ -102,13 +102,14 @@ impl CompiledLookup {
             }
         }
         let times = options.time.as_ref().map(|time| seconds(rows, time)).transpose()?;
-        let contents = digest(rows)?;
+        let contents = OnceLock::new();
         Ok(Self { options, exact, keyed, tests, networks, times, contents })
     }
 
-    /// Returns a digest of all fields of all rows: those of lookups with other rows differ.
-    pub fn contents(&self) -> [u64; 2] {
-        self.contents
+    /// Returns a digest of all fields of its rows, which are given: those of lookups with other rows differ.
+    /// `None` if they have a column of an unknown type.
+    pub fn contents(&self, rows: &Rows) -> Option<[u64; 2]> {
+        *self.contents.get_or_init(|| digest(rows).ok())
     }
 
     /// Whether rows must be tested one by one.

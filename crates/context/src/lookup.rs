@@ -172,8 +172,8 @@ impl Lookup {
     }
 
     /// Returns a digest of its rows.
-    pub fn contents(&self) -> [u64; 2] {
-        self.compiled.contents()
+    pub fn contents(&self) -> Option<[u64; 2]> {
+        self.compiled.contents(&self.rows)
     }
 
     /// Checks that the lookup has these fields. An empty table has all fields.

@@ -40,7 +40,7 @@ pub(super) struct ComputedFilter {
     pub(super) stages: Arc<Stages>,
     /// The condition over the columns of the last stage.
     pub(super) condition: Arc<dyn PhysicalExpr>,
-    pub(super) identity: Identity,
+    pub(super) identity: Arc<Identity>,
 }
 
 /// A computed value as a column of the output.

@@ -6,7 +6,7 @@
 //! change. The memory is limited: what was not used for longest is dropped first. What is remembered is left
 //! to `work`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -22,8 +22,11 @@ use runtime::metrics as names;
 /// Size of an entry of a map besides its value, about.
 const ENTRY: usize = 64;
 
+/// Size of a bucket besides its entries, about: the least that a map takes.
+const BUCKET: usize = 4 * ENTRY;
+
 /// The rows that pass filters, one bit per row.
-pub(crate) type PassedRows = Remembered<Arc<[Identity]>, BooleanBuffer>;
+pub(crate) type PassedRows = Remembered<Arc<[Arc<Identity>]>, BooleanBuffer>;
 
 /// The values of computed fields, by their descriptions.
 pub(crate) type ComputedValues = Remembered<Arc<str>, ArrayRef>;
@@ -46,6 +49,8 @@ struct Kept<K, V> {
     tick: u64,
     bytes: usize,
     all: HashMap<K, Of<V>>,
+    /// The computations by their last use.
+    order: BTreeMap<u64, K>,
 }
 
 /// What is remembered of a computation.
@@ -53,7 +58,14 @@ struct Kept<K, V> {
 struct Of<V> {
     used: u64,
     bytes: usize,
-    buckets: HashMap<BucketId, HashMap<usize, V>>,
+    buckets: HashMap<BucketId, OfBucket<V>>,
+}
+
+/// What is remembered of a computation for the granules of a bucket.
+#[derive(Debug)]
+struct OfBucket<V> {
+    bytes: usize,
+    granules: HashMap<usize, V>,
 }
 
 /// What is known of the granules of a bucket.
@@ -74,11 +86,11 @@ impl PassedRows {
     /// Remembers the passing rows of granules.
     pub(super) fn keep_rows(
         &self,
-        filter: &Arc<[Identity]>,
+        filter: &Arc<[Arc<Identity>]>,
         bucket: BucketId,
         rows: &OfGranules<BooleanBuffer>,
     ) {
-        let size = filter.iter().map(Identity::bytes).sum();
+        let size = filter.iter().map(|one| one.bytes()).sum();
         self.keep(filter, size, bucket, rows, |rows| rows.len().div_ceil(8));
     }
 }
@@ -103,7 +115,7 @@ impl ComputedValues {
 
 impl<K: Clone + Eq + Hash, V: Clone> Remembered<K, V> {
     fn new(most: usize, names: [&'static str; 2]) -> Self {
-        let kept = Kept { tick: 0, bytes: 0, all: HashMap::new() };
+        let kept = Kept { tick: 0, bytes: 0, all: HashMap::new(), order: BTreeMap::new() };
         Self { most, names, kept: Mutex::new(kept) }
     }
 
@@ -117,16 +129,13 @@ impl<K: Clone + Eq + Hash, V: Clone> Remembered<K, V> {
         let mut known = Vec::new();
         let mut missing = granules.clone();
         let mut kept = self.kept.lock();
-        kept.tick += 1;
-        let tick = kept.tick;
-        if let Some(of) = kept.all.get_mut(key) {
-            of.used = tick;
-            if let Some(of_bucket) = of.buckets.get(&bucket) {
-                for granule in granules.iter() {
-                    if let Some(found) = of_bucket.get(&granule) {
-                        known.push((granule, found.clone()));
-                        missing.remove(granule);
-                    }
+        if let Some(of) = kept.used(key)
+            && let Some(of_bucket) = of.buckets.get(&bucket)
+        {
+            for granule in granules.iter() {
+                if let Some(found) = of_bucket.granules.get(&granule) {
+                    known.push((granule, found.clone()));
+                    missing.remove(granule);
                 }
             }
         }
@@ -147,36 +156,74 @@ impl<K: Clone + Eq + Hash, V: Clone> Remembered<K, V> {
         bytes: impl Fn(&V) -> usize,
     ) {
         let mut kept = self.kept.lock();
-        kept.tick += 1;
-        let tick = kept.tick;
         let mut more = 0;
-        let of = kept.all.entry(key.clone()).or_insert_with(|| {
+        kept.all.entry(key.clone()).or_insert_with(|| {
             more += ENTRY + key_bytes;
-            Of { used: tick, bytes: ENTRY + key_bytes, buckets: HashMap::new() }
+            Of { used: 0, bytes: 0, buckets: HashMap::new() }
         });
-        of.used = tick;
-        let of_bucket = of.buckets.entry(bucket).or_default();
+        let Some(of) = kept.used(key) else { return };
+        let of_bucket = of.buckets.entry(bucket).or_insert_with(|| {
+            more += BUCKET;
+            OfBucket { bytes: BUCKET, granules: HashMap::new() }
+        });
         for (granule, value) in found {
             // Another search may have computed it meanwhile.
-            if of_bucket.insert(*granule, value.clone()).is_none() {
+            if of_bucket.granules.insert(*granule, value.clone()).is_none() {
                 let bytes = ENTRY + bytes(value);
-                of.bytes += bytes;
+                of_bucket.bytes += bytes;
                 more += bytes;
             }
         }
+        of.bytes += more;
         kept.bytes += more;
-        while kept.bytes > self.most {
-            let oldest = kept.all.iter().min_by_key(|(_, of)| of.used);
-            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else { break };
-            let dropped = kept.all.remove(&oldest).map_or(0, |of| of.bytes);
-            kept.bytes = kept.bytes.saturating_sub(dropped);
-        }
+        kept.shrink(self.most, bucket);
         let [size, _] = self.names;
         gauge!(size).set(kept.bytes as f64);
     }
 }
 
+impl<K: Clone + Eq + Hash, V> Kept<K, V> {
+    /// Returns what is remembered of a computation, which is used now.
+    fn used(&mut self, key: &K) -> Option<&mut Of<V>> {
+        let of = self.all.get_mut(key)?;
+        self.tick += 1;
+        let key = self.order.remove(&of.used).unwrap_or_else(|| key.clone());
+        of.used = self.tick;
+        self.order.insert(self.tick, key);
+        Some(of)
+    }
+
+    /// Drops what was not used for longest until the rest fits. If the last computation does not fit by
+    /// itself, it loses buckets other than the last one in no certain order: a search that goes through more
+    /// buckets than fit, again and again, would not find any of them if the oldest one were dropped.
+    fn shrink(&mut self, most: usize, last: BucketId) {
+        while self.bytes > most {
+            let Some((used, oldest)) = self.order.pop_first() else { break };
+            let dropped = match self.all.get_mut(&oldest) {
+                Some(of) if self.order.is_empty() && of.buckets.len() > 1 => {
+                    self.order.insert(used, oldest);
+                    of.drop_other(last)
+                }
+                _ => self.all.remove(&oldest).map_or(0, |of| of.bytes),
+            };
+            self.bytes = self.bytes.saturating_sub(dropped);
+        }
+    }
+}
+
+impl<V> Of<V> {
+    /// Drops a bucket that is not this one, and returns its size.
+    fn drop_other(&mut self, bucket: BucketId) -> usize {
+        let other = self.buckets.keys().find(|other| **other != bucket).copied();
+        let dropped = other.and_then(|other| self.buckets.remove(&other));
+        let bytes = dropped.map_or(0, |of_bucket| of_bucket.bytes);
+        self.bytes = self.bytes.saturating_sub(bytes);
+        bytes
+    }
+}
+
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use arrow::datatypes::DataType;
 
@@ -184,8 +231,8 @@ mod tests {
 
     const GRANULES: usize = 10;
 
-    fn filter(name: &str) -> Arc<[Identity]> {
-        Arc::from([Identity::stored(name, &DataType::Utf8View)])
+    fn filter(name: &str) -> Arc<[Arc<Identity>]> {
+        Arc::from([Arc::new(Identity::stored(name, &DataType::Utf8View))])
     }
 
     fn bucket(number: u128) -> BucketId {
@@ -226,7 +273,7 @@ mod tests {
 
     #[test]
     fn the_filter_that_was_not_used_for_longest_is_dropped() {
-        let size = GRANULES * (ENTRY + 1024 / 8);
+        let size = BUCKET + GRANULES * (ENTRY + 1024 / 8);
         let passed = PassedRows::of_filters(3 * size);
         let bucket = bucket(1);
         let all: Vec<usize> = (0..GRANULES).collect();
@@ -240,6 +287,24 @@ mod tests {
             assert_eq!(known(&passed, name, bucket).len(), GRANULES, "{name}");
         }
         assert!(passed.kept.lock().bytes <= 3 * size);
+    }
+
+    #[test]
+    fn a_filter_that_does_not_fit_loses_buckets() {
+        let size = BUCKET + GRANULES * (ENTRY + 1024 / 8);
+        let passed = PassedRows::of_filters(4 * size);
+        let all: Vec<usize> = (0..GRANULES).collect();
+        for number in 0..20 {
+            passed.keep_rows(&filter("a"), bucket(number), &of(&all));
+            assert_eq!(known(&passed, "a", bucket(number)).len(), GRANULES);
+        }
+        let left = (0..20).filter(|number| !known(&passed, "a", bucket(*number)).is_empty());
+        assert_eq!(left.count(), 3);
+        let kept = passed.kept.lock();
+        let of = kept.all.values().next().unwrap();
+        let buckets = of.buckets.values().map(|of_bucket| of_bucket.bytes).sum::<usize>();
+        assert_eq!(kept.bytes, of.bytes);
+        assert_eq!(of.bytes, buckets + ENTRY + filter("a")[0].bytes());
     }
 
     #[test]

@@ -172,6 +172,7 @@ fn computed(
         return Ok(None);
     };
     let condition = conditions.into_iter().next();
+    let identity = Arc::new(identity);
     Ok(condition.map(|condition| ComputedFilter { stages, condition, identity }))
 }
 

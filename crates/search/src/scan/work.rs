@@ -104,7 +104,9 @@ struct Conjunct {
     /// decide it for all rows.
     names: Option<NameTest>,
     /// What it computes, if later searches can recognize it.
-    identity: Option<Identity>,
+    identity: Option<Arc<Identity>>,
+    /// Whether it takes so long that later searches gain if they know the rows that pass.
+    is_costly: bool,
 }
 
 /// The processing of each batch of rows in a scan, compiled once per plan.
@@ -685,8 +687,10 @@ fn compile(table: &SchemaRef, filter: &Expr) -> Result<Conjunct> {
     let expr = create_physical_expr(&bare, &names, &props, &context)?;
     let (shortcut, is_bound) = (Shortcut::of(filter), is_bound(filter));
     let names = NameTest::of(filter);
-    let identity = kept::identity_of(&expr, &schema, is_bound);
-    Ok(Conjunct { expr, schema, reads, shortcut, is_bound, names, identity })
+    let identity = kept::identity_of(&expr, &schema, is_bound).map(Arc::new);
+    // Names are tested once for each distinct one.
+    let is_costly = names.is_none() && identity.as_deref().is_some_and(Identity::is_costly);
+    Ok(Conjunct { expr, schema, reads, shortcut, is_bound, names, identity, is_costly })
 }
 
 impl Conjunct {

@@ -99,6 +99,9 @@ pub(super) fn of_fields(
     frame: &Frame,
     env: &PlanningContext<'_>,
 ) -> Vec<(String, Arc<str>)> {
+    if names.is_empty() {
+        return Vec::new();
+    }
     // The stanzas that apply to an event are chosen by names that are not those of the stored columns.
     let is_renamed = !env.context.knowledge.renamed_sourcetypes().is_empty();
     if is_renamed || columns::ORIGIN.iter().any(|name| objects.set.contains(*name)) {
@@ -194,7 +197,7 @@ fn write_lookup(automatic: &Automatic, text: &mut String) -> Option<()> {
     let kinds: BTreeMap<_, _> = definition.match_types.iter().collect();
     let others = LookupDefinition { match_types: HashMap::new(), ..definition.clone() };
     let (matcher, arguments) = (automatic.matcher(), automatic.arguments());
-    let contents = lookup.contents();
+    let contents = lookup.contents()?;
     write!(text, "{matcher:?} {arguments:?} {kinds:?} {others:?} {contents:x?};").ok()
 }
 

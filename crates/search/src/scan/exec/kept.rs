@@ -11,7 +11,7 @@ use bucket::GranuleSet;
 use datafusion::error::{DataFusionError, Result};
 use futures::stream::{self, StreamExt, TryStreamExt};
 
-use super::values::with_values;
+use super::values::{Begun, with_values};
 use super::{Reading, Rows, Scan, Source, StoredRows};
 use crate::readers::unreadable;
 use crate::scan::computed::ComputedColumn;
@@ -37,14 +37,22 @@ pub(super) type Passing = OfGranules<BooleanBuffer>;
 
 impl Scan {
     /// Returns what is remembered of the rows of a part; `None` if nothing is.
-    pub(super) fn kept(&self, source: &Source, residual: &ResidualFilters) -> Option<Kept> {
+    pub(super) fn kept(
+        &self,
+        source: &Source,
+        residual: &ResidualFilters,
+        sparse: bool,
+    ) -> Option<Kept> {
         // The columns of fields must be those of the current rules, and a bucket that is not in the catalog
         // yet will be searched once or twice.
         if !source.stale.is_nothing() || source.header.version == 0 {
             return None;
         }
         let place = |name: &str| source.place(name);
-        let filters = self.work.kept(&place, residual).filter(|_| self.passed.is_on());
+        let filters = match self.passed.is_on() {
+            true => self.work.kept(&place, residual, sparse),
+            false => None,
+        };
         let rest = match &filters {
             Some(filters) => filters.rest.clone(),
             None => residual.after_test(false),
@@ -67,15 +75,12 @@ impl Scan {
         let Some(filters) = kept.filters.take() else {
             let all = |granule| BooleanBuffer::new_set(source.reader.granule_rows(granule));
             let passing = granules.iter().map(|granule| (granule, all(granule))).collect();
-            return Ok(self.passing_rows_later(source, passing, kept));
+            return self.passing_rows(source, passing, kept).await;
         };
         let Found { known, missing } =
             self.passed.get(&filters.identity, source.header.id, &granules);
         if missing.is_empty() {
-            return match kept.columns.is_empty() {
-                true => self.passing_rows(source, known, kept).await,
-                false => Ok(self.passing_rows_later(source, known, kept)),
-            };
+            return self.passing_rows(source, known, kept).await;
         }
         let rows = {
             let place = |name: &str| source.place(name);
@@ -136,17 +141,8 @@ impl Scan {
         self.work.rows_that_pass(batch, &origin)
     }
 
-    /// As [`Self::passing_rows`], but begins when the rows are requested: values may have to be computed.
-    fn passing_rows_later(
-        self: Arc<Self>,
-        source: Arc<Source>,
-        passing: Passing,
-        kept: Kept,
-    ) -> Rows {
-        stream::once(self.passing_rows(source, passing, kept)).try_flatten().boxed()
-    }
-
-    /// Reads the rows that pass costly filters, and applies the others to them.
+    /// Reads the rows that pass costly filters, and applies the others to them. The first pages have arrived
+    /// when it returns; values that are not known are computed when the rows are requested.
     async fn passing_rows(
         self: Arc<Self>,
         source: Arc<Source>,
@@ -162,25 +158,60 @@ impl Scan {
             Arc::clone(&self).counted(count as u64)
         } else {
             let many = count >= scanned / FEW;
-            let values = self.values_of(&source, &passing, &kept, many).await?;
-            let residual = kept.rest.after_test(values.is_some());
-            let ranges = ranges(&passing, source.reader.granule_rows(0));
-            let rows = {
-                let place = |name: &str| source.place(name);
-                let columns = self.work.stored_columns(&place, &source.sent, &residual);
-                source.reader.read_ranges(&columns, &ranges, self.batch_rows).await
-            };
-            let rows = rows.map_err(|error| unreadable(&source.header, error))?;
-            let rows = self.report.times.reading(rows);
-            let rows = match values {
-                Some(values) => with_values(rows, &kept.columns, values),
-                None => rows,
-            };
-            Arc::clone(&self).processed(source, Reading { rows, residual })
+            let begun = self.begin_values(&source, &passing, &kept, many).await?;
+            let reading = self.read_passing(&source, &passing, &kept, begun.is_some()).await?;
+            match begun {
+                Some(begun) => {
+                    let scan = Arc::clone(&self);
+                    let later = scan.rows_with_values(source, passing, kept, begun, reading);
+                    stream::once(later).try_flatten().boxed()
+                }
+                None => Arc::clone(&self).processed(source, reading),
+            }
         };
         // Only now that no read of the part has to be repeated.
         self.report.events_scanned.fetch_add(scanned as u64, Relaxed);
         Ok(rows)
+    }
+
+    /// Starts to read passing rows, without the columns that only values need if these are known.
+    async fn read_passing(
+        &self,
+        source: &Source,
+        passing: &Passing,
+        kept: &Kept,
+        has_values: bool,
+    ) -> Result<Reading> {
+        let residual = kept.rest.after_test(has_values);
+        let ranges = ranges(passing, source.reader.granule_rows(0));
+        let rows = {
+            let place = |name: &str| source.place(name);
+            let columns = self.work.stored_columns(&place, &source.sent, &residual);
+            source.reader.read_ranges(&columns, &ranges, self.batch_rows).await
+        };
+        let rows = rows.map_err(|error| unreadable(&source.header, error))?;
+        Ok(Reading { rows: self.report.times.reading(rows), residual })
+    }
+
+    /// Returns passing rows with the values of computed columns.
+    async fn rows_with_values(
+        self: Arc<Self>,
+        source: Arc<Source>,
+        passing: Passing,
+        kept: Kept,
+        begun: Begun,
+        reading: Reading,
+    ) -> Result<Rows> {
+        let reading = match self.values_of(&source, &passing, &kept, begun).await? {
+            Some(values) => {
+                let rows = with_values(reading.rows, &kept.columns, values);
+                Reading { rows, ..reading }
+            }
+            None if self.control.is_closed() => return Ok(stream::empty().boxed()),
+            // The values are computed for one batch after another.
+            None => self.read_passing(&source, &passing, &kept, false).await?,
+        };
+        Ok(self.processed(source, reading))
     }
 }
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow::buffer::BooleanBuffer;
 use arrow::compute::{concat, filter};
 use arrow::datatypes::Schema;
 use arrow::error::ArrowError;
@@ -20,23 +21,38 @@ use crate::scan::passed::{Found, OfGranules};
 use crate::scan::work::{Origin, ResidualFilters};
 use crate::times::Phase;
 
+/// Maximum size of the values that are computed for all rows of a part. They are in memory at once, and do
+/// not count as memory of the search.
+const MOST_BYTES: usize = 32 << 20;
+
+/// Size of a value in a column of texts, the texts of more than 12 bytes aside.
+const VALUE_BYTES: usize = 16;
+
+/// The values of computed columns of a part, before those that are not known are computed.
+pub(super) struct Begun {
+    /// What is known of each column.
+    known: Vec<OfGranules<ArrayRef>>,
+    /// The granules of which some value is not known.
+    missing: GranuleSet,
+    /// The rows of these granules, if there are any.
+    rows: Option<StoredRows>,
+}
+
 impl Scan {
-    /// Returns the values of the computed columns for passing rows; `None` if some are not known and are not
-    /// to be computed for all rows.
-    pub(super) async fn values_of(
+    /// Looks up the values of the computed columns for passing rows, and starts to read what the others are
+    /// computed from; `None` if these are not to be computed for all rows.
+    pub(super) async fn begin_values(
         &self,
         source: &Source,
         passing: &Passing,
         kept: &Kept,
         computes_all: bool,
-    ) -> Result<Option<Vec<ArrayRef>>> {
+    ) -> Result<Option<Begun>> {
         if kept.columns.is_empty() {
             return Ok(None);
         }
-        let passing: Vec<_> =
-            passing.iter().filter(|(_, rows)| rows.count_set_bits() > 0).collect();
         let mut granules = GranuleSet::none(source.reader.granules());
-        passing.iter().for_each(|(granule, _)| granules.insert(*granule));
+        some_pass(passing).for_each(|(granule, _)| granules.insert(*granule));
         let bucket = source.header.id;
         let mut missing = GranuleSet::none(source.reader.granules());
         let mut all: Vec<OfGranules<ArrayRef>> = Vec::with_capacity(kept.columns.len());
@@ -46,12 +62,37 @@ impl Scan {
             missing.union(&unknown);
             all.push(known);
         }
-        if !missing.is_empty() {
-            // A search for the first rows may end before it needs them.
-            if !computes_all || !self.wanted.is_all() || self.limit.is_some() {
-                return Ok(None);
-            }
-            let Some(computed) = self.computed(source, kept, &missing).await? else {
+        if missing.is_empty() {
+            return Ok(Some(Begun { known: all, missing, rows: None }));
+        }
+        let count: usize = missing.iter().map(|at| source.reader.granule_rows(at)).sum();
+        let is_large = count.saturating_mul(kept.columns.len() * VALUE_BYTES) > MOST_BYTES;
+        // A search for the first rows may end before it needs them.
+        if is_large || !computes_all || !self.wanted.is_all() || self.limit.is_some() {
+            return Ok(None);
+        }
+        let rows = {
+            let place = |name: &str| source.place(name);
+            let columns = self.work.stored_columns_of_values(&place, &kept.columns);
+            source.reader.read(&columns, &missing, self.batch_rows).await
+        };
+        let rows = rows.map_err(|error| unreadable(&source.header, error))?;
+        let rows = Some(self.report.times.reading(rows));
+        Ok(Some(Begun { known: all, missing, rows }))
+    }
+
+    /// Returns the values of the computed columns for passing rows; `None` if they are too large to be
+    /// computed at once, or if the job closes the valve meanwhile.
+    pub(super) async fn values_of(
+        &self,
+        source: &Source,
+        passing: &Passing,
+        kept: &Kept,
+        begun: Begun,
+    ) -> Result<Option<Vec<ArrayRef>>> {
+        let Begun { known: mut all, missing, rows } = begun;
+        if let Some(rows) = rows {
+            let Some(computed) = self.computed(source, kept, &missing, rows).await? else {
                 return Ok(None);
             };
             for (known, computed) in all.iter_mut().zip(computed) {
@@ -63,7 +104,7 @@ impl Scan {
         let mut chosen = Vec::with_capacity(all.len());
         for values in &all {
             let mut parts = Vec::with_capacity(values.len());
-            for ((_, values), (_, rows)) in values.iter().zip(&passing) {
+            for ((_, values), (_, rows)) in values.iter().zip(some_pass(passing)) {
                 parts.push(filter(values, &BooleanArray::new(rows.clone(), None))?);
             }
             chosen.push(joined(&parts)?);
@@ -71,21 +112,17 @@ impl Scan {
         Ok(Some(chosen))
     }
 
-    /// Computes the values of all rows of granules, and remembers them; `None` if the job closes the valve
-    /// meanwhile.
+    /// Computes the values of all rows of granules, and remembers them; `None` if they are too large, or if
+    /// the job closes the valve meanwhile.
     async fn computed(
         &self,
         source: &Source,
         kept: &Kept,
         granules: &GranuleSet,
+        mut rows: StoredRows,
     ) -> Result<Option<Vec<OfGranules<ArrayRef>>>> {
-        let rows = {
-            let place = |name: &str| source.place(name);
-            let columns = self.work.stored_columns_of_values(&place, &kept.columns);
-            source.reader.read(&columns, granules, self.batch_rows).await
-        };
-        let rows = rows.map_err(|error| unreadable(&source.header, error))?;
-        let mut rows = self.report.times.reading(rows);
+        let count: usize = granules.iter().map(|at| source.reader.granule_rows(at)).sum();
+        let (mut done, mut bytes) = (0, 0_usize);
         let mut parts: Vec<Vec<ArrayRef>> = vec![Vec::new(); kept.columns.len()];
         loop {
             if !self.control.admit().await? {
@@ -96,11 +133,20 @@ impl Scan {
                 break;
             };
             let values = self.computed_batch(source, kept, &batch)?;
-            parts.iter_mut().zip(values).for_each(|(part, values)| part.push(values));
+            for (part, values) in parts.iter_mut().zip(values) {
+                let values = compact_column(&values, Slack::Kept);
+                bytes += values.get_array_memory_size();
+                part.push(values);
+            }
+            done += batch.num_rows();
+            // If the other rows are like these, it is known after the first batch.
+            if done > 0 && (bytes / done).saturating_mul(count.max(done)) > MOST_BYTES {
+                return Ok(None);
+            }
         }
         let mut all = Vec::with_capacity(parts.len());
         for (part, column) in parts.iter().zip(&kept.columns) {
-            let values = compact_column(&joined(part)?, Slack::Kept);
+            let values = joined(part)?;
             let row_bytes = values.get_array_memory_size().div_ceil(values.len().max(1));
             let of_rows = |start, rows| values.slice(start, rows);
             let values = source.of_granules(granules, values.len(), of_rows)?;
@@ -125,6 +171,11 @@ impl Scan {
         let origin = Origin { index, place, stale, may_be_in_texts, sent, residual };
         self.work.values_of(&kept.columns, batch, &origin)
     }
+}
+
+/// Returns the granules of which some rows pass, with these.
+fn some_pass(passing: &Passing) -> impl Iterator<Item = &(usize, BooleanBuffer)> {
+    passing.iter().filter(|(_, rows)| rows.count_set_bits() > 0)
 }
 
 /// Joins parts of a column, at least one.

@@ -14,8 +14,8 @@ use model::columns;
 
 use super::early::narrowed;
 use super::{
-    ComputedColumn, ComputedFilter, FieldPlace, Origin, ResidualFilters, Rows, View, Work,
-    is_stored,
+    ComputedColumn, ComputedFilter, Conjunct, FieldPlace, Origin, ResidualFilters, Rows, View,
+    Work, is_stored,
 };
 use crate::scan::computed::{Stages, passing};
 
@@ -23,7 +23,7 @@ use crate::scan::computed::{Stages, passing};
 #[derive(Debug, Clone)]
 pub(in crate::scan) struct KeptPart {
     /// What those compute.
-    pub(in crate::scan) identity: Arc<[Identity]>,
+    pub(in crate::scan) identity: Arc<[Arc<Identity>]>,
     /// Those, for rows about which nothing is known.
     pub(in crate::scan) own: ResidualFilters,
     /// The others.
@@ -64,13 +64,22 @@ impl Work {
     /// `None` if none of them is costly. Those that are remembered can be recognized in later searches, and
     /// read stored columns only. The bounds of the time are not among them: most searches of the last hours
     /// have other bounds than the search before.
+    ///
+    /// Also `None` if the others may leave few rows: those over small columns, which are tested before other
+    /// columns are decoded (docs/decisions/0009), and those over texts if few rows have their words
+    /// (`sparse`). Then costly filters are applied to these few.
     pub(in crate::scan) fn kept(
         &self,
         place: &dyn Fn(&str) -> FieldPlace,
         residual: &ResidualFilters,
+        sparse: bool,
     ) -> Option<KeptPart> {
-        let is_small = |at: &usize| self.is_small(*at, place);
         let computed = self.computed(residual);
+        // Most searches end here.
+        if computed.is_none() && !self.conjuncts(residual).any(|conjunct| conjunct.is_costly) {
+            return None;
+        }
+        let is_small = |at: &usize| self.is_small(*at, place);
         if !computed.is_none_or(|filter| filter.stages.reads.iter().all(is_small)) {
             return None;
         }
@@ -80,19 +89,30 @@ impl Work {
             match &conjunct.identity {
                 Some(known) if conjunct.reads.iter().all(is_small) => {
                     own.push(at);
-                    identity.push(known.clone());
+                    identity.push(Arc::clone(known));
+                }
+                _ if !conjunct.is_bound && (sparse || self.is_early(conjunct, place)) => {
+                    return None;
                 }
                 _ => others.push(at),
             }
         }
-        identity.extend(computed.map(|filter| filter.identity.clone()));
-        if !identity.iter().any(Identity::is_costly) {
+        let is_costly = |at: &usize| self.conjuncts[*at].is_costly;
+        if computed.is_none() && !own.iter().any(is_costly) {
             return None;
         }
+        identity.extend(computed.map(|filter| Arc::clone(&filter.identity)));
         let own = ResidualFilters { filters: own, ..residual.after_test(false) };
         let rest =
             ResidualFilters { filters: others, computed: false, ..residual.after_test(false) };
         Some(KeptPart { identity: identity.into(), own, rest })
+    }
+
+    /// Whether a filter is over small columns, and may leave few rows. A bucket has few source types.
+    fn is_early(&self, conjunct: &Conjunct, place: &dyn Fn(&str) -> FieldPlace) -> bool {
+        let is_small = |at: &usize| self.is_small(*at, place);
+        let is_origin = |at: &usize| self.table.field(*at).name() == columns::SOURCETYPE;
+        conjunct.reads.iter().all(is_small) && !conjunct.reads.iter().all(is_origin)
     }
 
     /// Whether a column of the table is read from a stored column of a field, or from one of a few values.
