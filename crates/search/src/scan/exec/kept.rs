@@ -183,11 +183,19 @@ impl Scan {
         has_values: bool,
     ) -> Result<Reading> {
         let residual = kept.rest.after_test(has_values);
-        let ranges = ranges(passing, source.reader.granule_rows(0));
+        let all_pass = passing.iter().all(|(_, rows)| rows.count_set_bits() == rows.len());
         let rows = {
             let place = |name: &str| source.place(name);
             let columns = self.work.stored_columns(&place, &source.sent, &residual);
-            source.reader.read_ranges(&columns, &ranges, self.batch_rows).await
+            if all_pass {
+                // Whole columns are read without the page index.
+                let mut granules = GranuleSet::none(source.reader.granules());
+                passing.iter().for_each(|(granule, _)| granules.insert(*granule));
+                source.reader.read(&columns, &granules, self.batch_rows).await
+            } else {
+                let ranges = ranges(passing, source.reader.granule_rows(0));
+                source.reader.read_ranges(&columns, &ranges, self.batch_rows).await
+            }
         };
         let rows = rows.map_err(|error| unreadable(&source.header, error))?;
         Ok(Reading { rows: self.report.times.reading(rows), residual })
