@@ -194,7 +194,8 @@ async fn columns_of_filters_are_read_once() {
         let search = format!("search {filter} | stats count");
         let mut read = Vec::new();
         for service in [&plain, &plain, &service, &service] {
-            read.push(bytes(&done(service, &search, ALL).await));
+            let job = done(service, &search, ALL).await;
+            read.push(bytes(&job));
         }
         let last = done(&service, &search, ALL).await;
         assert!(!has_filter(&last.inspect().plans), "{filter}: the scan applies it");
