@@ -206,7 +206,8 @@ impl Parser {
 
     fn entry(&mut self, logical: &str, line: u32) {
         let Some((key, value)) = logical.split_once('=') else {
-            let shown: String = logical.trim().chars().take(60).collect();
+            let beginning: String = logical.trim().chars().take(60).collect();
+            let shown = visible(&beginning);
             return self.warn(line, format!("expected \"key = value\", ignored: {shown}"));
         };
         let key = key.trim();
@@ -222,6 +223,18 @@ impl Parser {
             self.out.stanzas[at].set(entry);
         }
     }
+}
+
+/// The text with escapes such as `\u{feff}` for characters that cannot be seen.
+fn visible(text: &str) -> String {
+    let mut shown = String::new();
+    for c in text.chars() {
+        match c {
+            '"' | '\'' | '\\' => shown.push(c),
+            _ => shown.extend(c.escape_debug()),
+        }
+    }
+    shown
 }
 
 /// The end of the text before a continuation mark; `None` if the line has no such mark.
@@ -302,6 +315,15 @@ mod tests {
         assert_eq!(shown.len(), 4);
         assert!(shown[0].starts_with("t.conf:1: stanza [a has no closing bracket"));
         assert!(shown[1].starts_with("t.conf:2: expected \"key = value\""));
+    }
+
+    #[test]
+    fn characters_that_cannot_be_seen_are_named() {
+        let file = ConfFile::parse("t.conf", "[a]\n\u{feff}\n\"x\\\u{200b}\"");
+        let shown: Vec<_> = file.warnings.iter().map(|warning| warning.text.as_str()).collect();
+        let expected = [r"\u{feff}", r#""x\\u{200b}""#];
+        let expected = expected.map(|text| format!("expected \"key = value\", ignored: {text}"));
+        assert_eq!(shown, expected);
     }
 
     proptest! {

@@ -8,6 +8,7 @@
 mod changes;
 mod disabled;
 mod models;
+mod named;
 mod order;
 mod outside;
 mod server;
@@ -126,9 +127,7 @@ impl Files {
     /// The text of a file with a path in Splunk's notation, with `/etc/` in front or without.
     #[must_use]
     pub fn get(&self, path: &str) -> Option<&str> {
-        let path = path.trim().trim_start_matches("$SPLUNK_HOME").trim_start_matches('/');
-        let path = path.strip_prefix("etc/").unwrap_or(path);
-        self.0.get(path).map(String::as_str)
+        self.0.get(path_in_directory(path)).map(String::as_str)
     }
 
     /// The forms with their names, those of `local` first.
@@ -142,6 +141,12 @@ impl Files {
         };
         form(true).chain(form(false))
     }
+}
+
+/// Returns the path in the directory of a path in Splunk's notation.
+fn path_in_directory(path: &str) -> &str {
+    let path = path.trim().trim_start_matches("$SPLUNK_HOME").trim_start_matches('/');
+    path.strip_prefix("etc/").unwrap_or(path)
 }
 
 impl Layers {
@@ -242,6 +247,7 @@ impl Layers {
         let (local, default) = (format!("apps/{app}/local"), format!("apps/{app}/default"));
         self.read_folder(directory, &local, &Layer::AppLocal(app.clone()))?;
         self.read_folder(directory, &default, &Layer::AppDefault(app.clone()))?;
+        self.read_named_files(directory, &app)?;
         for folder in [local, default] {
             self.read_models(directory, &app, &format!("{folder}/data/models"))?;
         }

@@ -31,7 +31,7 @@ pub enum Error {
         reason: String,
     },
     /// A setting refers to a stanza that does not exist.
-    #[error("{place}: {key} names [{target}], which {conf}.conf does not define")]
+    #[error("{place}: {key} names [{target}], which {conf}.conf does not define{}", separator(.target))]
     Missing {
         /// File and line.
         place: Place,
@@ -42,6 +42,11 @@ pub enum Error {
         /// The file in which the stanza is expected.
         conf: &'static str,
     },
+}
+
+/// Returns the hint for a name that may be a list of names.
+fn separator(target: &str) -> &'static str {
+    if target.contains(char::is_whitespace) { ": commas separate names, blanks do not" } else { "" }
 }
 
 impl Error {

@@ -720,6 +720,7 @@ mod tests {
             ("priority", "1", "a setting of props.conf"),
             ("LINE_BREAKER", "(", "LINE_BREAKER: bad regular expression"),
             ("TRANSFORMS-a", "none", "names [none]"),
+            ("TRANSFORMS-a", "one two", "does not define: commas separate names"),
         ] {
             let error = knowledge().trying(&owned(&[(key, value)])).unwrap_err().to_string();
             assert!(error.starts_with(TRIED) && error.contains(part), "{error}");

@@ -211,8 +211,8 @@ fn timestamp(values: &Values<'_>, files: &Files, errors: &mut Vec<Error>) -> Tim
                 // Splunk's own file of formats selects automatic recognition.
                 None if entry.value.trim_start_matches('/') == "etc/datetime.xml" => {}
                 None => {
-                    let expected = "CURRENT, NONE, or an .xml file in system/local or an app, such as \
-                                    /etc/apps/x/local/datetime.xml";
+                    let expected = "CURRENT, NONE, or the path of an .xml file that exists in system/local \
+                                    or an app, such as /etc/apps/x/local/datetime.xml";
                     errors.push(bad_value(entry, expected));
                 }
             },

@@ -95,7 +95,10 @@ impl Template {
     }
 }
 
-/// Parses the pairs of a `FORMAT`: `name::$1 "other name"::$2`, `$1::$2`.
+/// What stands for the previous fields in rules at index time; rules at search time always keep them.
+const PREVIOUS: &str = "$0";
+
+/// Parses the pairs of a `FORMAT`: `name::$1 "other name"::$2`, `$1::$2`. A `$0` beside them has no effect.
 pub(crate) fn parse_format(text: &str) -> Option<Vec<(Template, Template)>> {
     let mut pairs = Vec::new();
     let mut word = String::new();
@@ -109,7 +112,7 @@ pub(crate) fn parse_format(text: &str) -> Option<Vec<(Template, Template)>> {
         }
     }
     words.push(word);
-    for word in words.iter().filter(|word| !word.is_empty()) {
+    for word in words.iter().filter(|word| !word.is_empty() && *word != PREVIOUS) {
         let (name, value) = word.split_once("::")?;
         pairs.push((Template::parse(name), Template::parse(value)));
     }
@@ -313,6 +316,8 @@ mod tests {
     fn formats_make_names_and_values_of_groups() {
         check(&format(r"(\w+)-(\w+)", "$1::$2"), "a-1 b-2", &["a=1", "b=2"]);
         check(&format(r"(\d)(\d)", "x::$1.$2 \"a b\"::$2"), "12", &["x=1.2", "a_b=2"]);
+        check(&format(r"(\d)(\d)", "$0 x::$1 y::$2"), "12", &["x=1", "y=2"]);
+        assert!(parse_format("$0").is_none() && parse_format("$1 x::$1").is_none());
     }
 
     #[test]
