@@ -72,6 +72,6 @@ pub use shown::{ShownFields, ShownPlan, shown_fields};
 pub use spl::ast::{ComparisonOperator, PatternPart as WordPattern, SearchPattern};
 pub use spl::{
     CommandKind, CustomCommands, Suggestion, begins_with_command, complete, with_implied_search,
-    with_pipe,
+    with_pipe, without_leading_comments,
 };
 pub use sql_table::{OpenEvents, SqlColumns, SqlLogs, sql_table};

@@ -90,7 +90,7 @@ pub use operators::{OperatorReport, PartPlan};
 pub use outside::SharedEvents;
 pub use plan::{
     AggregateCall, Arguments, CommandKind, CommandPlace, Message, MessageKind, Outline,
-    OutlinedCommand, Suggestion, fill_placeholders, with_implied_search,
+    OutlinedCommand, Suggestion, fill_placeholders, with_implied_search, without_leading_comments,
 };
 pub use quarantine::{Quarantine, Quarantined, quarantined};
 pub use reads::{Reads, TierReads};

@@ -7,19 +7,36 @@
 //! | a person, in the console or at the command line: [`with_search`] | a command that makes rows |
 //! | a saved search: [`with_implied_search`] | `search` |
 //!
-//! A text that begins with a pipe, a subsearch or a macro is never changed.
+//! A text that begins with a pipe, a subsearch or a macro is never changed. Comments in front of the first
+//! word do not count; they stay in the text.
 
 use std::borrow::Cow;
 
 use crate::commands::{self, CommandKind};
 use crate::custom::CustomCommands;
 
+/// The mark before and after a comment.
+const COMMENT: &str = "```";
+
+/// Returns the text without the blanks and comments at its beginning. A comment that is not closed is left to
+/// the parser.
+#[must_use]
+pub fn without_leading_comments(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    while let Some((_, behind)) =
+        rest.strip_prefix(COMMENT).and_then(|comment| comment.split_once(COMMENT))
+    {
+        rest = behind.trim_start();
+    }
+    rest
+}
+
 /// Returns whether a text begins with a command, as the text after a pipe does: `stats count`, but neither of
 /// the search terms `stats=1` and `error`. A leading macro counts as a command.
 #[must_use]
 pub fn begins_with_command(text: &str, custom: &CustomCommands) -> bool {
-    let text = text.trim_start();
-    text.starts_with('`') || names_command(text, custom)
+    let begun = without_leading_comments(text);
+    begun.starts_with('`') || names_command(begun, custom)
 }
 
 /// Adds the pipe that a REST client may leave out before a command other than `search`. `None` if there is
@@ -27,7 +44,8 @@ pub fn begins_with_command(text: &str, custom: &CustomCommands) -> bool {
 #[must_use]
 pub fn with_pipe(text: &str, custom: &CustomCommands) -> Option<String> {
     let text = text.trim_start();
-    (!is_search(text) && names_command(text, custom)).then(|| format!("| {text}"))
+    let begun = without_leading_comments(text);
+    (!is_search(begun) && names_command(begun, custom)).then(|| format!("| {text}"))
 }
 
 /// Adds `search` to a search that a user typed, if the first word would otherwise run as a command:
@@ -36,13 +54,14 @@ pub fn with_pipe(text: &str, custom: &CustomCommands) -> Option<String> {
 #[must_use]
 pub fn with_search(text: &str) -> Cow<'_, str> {
     let text = text.trim_start();
-    let name = built_in_name(text).unwrap_or_default().to_ascii_lowercase();
+    let begun = without_leading_comments(text);
+    let name = built_in_name(begun).unwrap_or_default().to_ascii_lowercase();
     let runs = commands::find(&name).is_some_and(|definition| match definition.name {
         "search" => true,
-        "rest" => begins_with_path(&text[name.len()..]),
+        "rest" => begins_with_path(&begun[name.len()..]),
         own => definition.kind == CommandKind::Generating && own == name,
     });
-    if runs || (name.is_empty() && custom_name(text).is_none()) {
+    if runs || (name.is_empty() && custom_name(begun).is_none()) {
         return Cow::Borrowed(text);
     }
     Cow::Owned(format!("search {text}"))
@@ -51,7 +70,7 @@ pub fn with_search(text: &str) -> Cow<'_, str> {
 /// Adds `search` to a saved search that does not begin with `search`, whatever its first word is.
 #[must_use]
 pub fn with_implied_search(text: &str) -> Cow<'_, str> {
-    let begun = text.trim_start();
+    let begun = without_leading_comments(text);
     if begun.starts_with(['|', '[', '`']) || is_search(begun) {
         return Cow::Borrowed(text);
     }
@@ -222,6 +241,29 @@ mod tests {
             assert_eq!(with_search(text), text);
         }
         assert_eq!(with_search(" sort error"), "search sort error");
+    }
+
+    #[test]
+    fn comments_in_front_do_not_count() {
+        assert_eq!(without_leading_comments(" ```a``` ```b|`c`\n``` | stats"), "| stats");
+        for text in ["`m` ```a```", "a ```b```", "```a", "```a``", ""] {
+            assert_eq!(without_leading_comments(text), text);
+        }
+        assert!(begins_with_command("```a``` stats count", &custom()));
+        assert!(begins_with_command("```a``` `m`", &custom()));
+        for text in ["```stats``` error", "```a```| stats count", "```a```"] {
+            assert!(!begins_with_command(text, &custom()), "{text}");
+            assert_eq!(with_pipe(text, &custom()), None, "{text}");
+        }
+        let piped = with_pipe("```a``` tstats count", &custom());
+        assert_eq!(piped.as_deref(), Some("| ```a``` tstats count"));
+        assert_eq!(with_pipe("```a``` search b", &custom()), None);
+        assert_eq!(with_search("```a``` sort error"), "search ```a``` sort error");
+        assert_eq!(with_implied_search("```a``` error"), "search ```a``` error");
+        for text in ["```a``` | stats count", "```a``` search b", "```a``` `m`"] {
+            assert_eq!(with_search(text), text);
+            assert_eq!(with_implied_search(text), text);
+        }
     }
 
     #[test]

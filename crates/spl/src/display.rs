@@ -419,6 +419,9 @@ impl fmt::Display for StatsBy {
                 field.fmt(f)?;
             }
         }
+        if self.auto_span {
+            f.write_str(" span=auto")?;
+        }
         self.span.as_ref().map_or(Ok(()), |span| write!(f, " span={span}"))
     }
 }

@@ -36,7 +36,9 @@ mod tests;
 mod wildcard;
 
 pub use ast::Pipeline;
-pub use beginning::{begins_with_command, with_implied_search, with_pipe, with_search};
+pub use beginning::{
+    begins_with_command, with_implied_search, with_pipe, with_search, without_leading_comments,
+};
 pub use commands::{COMMANDS, CommandDefinition, CommandKind, CommandRight};
 pub use complete::{Suggestion, SuggestionKind, complete};
 pub use custom::CustomCommands;

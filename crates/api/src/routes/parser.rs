@@ -7,7 +7,7 @@ use knowledge::time::{LocalClock, TimeFormat};
 use model::EventTime;
 use search::{
     AggregateCall, Arguments, CommandKind, CommandPlace, JobRequest, Outline, OutlinedCommand,
-    Page, Value,
+    Page, Value, without_leading_comments,
 };
 use serde_json::{Map, Value as Json, json};
 
@@ -115,7 +115,7 @@ fn arguments(arguments: &Arguments) -> Json {
 }
 
 fn check_beginning(state: &ApiState, search: &str, request: &JobRequest) -> Result<(), RestError> {
-    let text = search.trim_start();
+    let text = without_leading_comments(search);
     if text.starts_with(['|', '[']) || state.search.begins_with_command(text, request) {
         return Ok(());
     }

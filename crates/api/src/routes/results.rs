@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use knowledge::time::TimeFormat;
 use model::{EventTime, TimeRange};
 use quick_xml::escape::escape;
-use search::{Job, ResultRows};
+use search::{Job, ResultRows, without_leading_comments};
 use serde_json::{Value, json};
 
 use super::jobs::{RequestJob, find, of_caller, range_of_events};
@@ -128,7 +128,7 @@ async fn continued(
     method: &Method,
     params: &Params,
 ) -> Result<Response, RestError> {
-    let rest = rest.trim();
+    let rest = without_leading_comments(rest).trim_end();
     let asked = job.request();
     let app = PathNamespace { owner: None, app: Some(asked.app.clone()) };
     let mut request = of_caller(state, rest, caller, &app);

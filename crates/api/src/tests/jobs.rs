@@ -86,10 +86,18 @@ async fn a_search_by_an_earlier_bundle_sees_its_apps_and_needs_all_objects() {
 async fn a_further_search_may_leave_out_the_pipe() {
     let server = Server::start().await;
     let sid = server.job("admin", "| makeresults count=3 | eval a=1").await;
-    let written =
-        ["stats count", "%7C stats count", "search a=1 %7C stats count", "a=1 %7C stats count"];
+    let written = [
+        "stats count",
+        "%7C stats count",
+        "search a=1 %7C stats count",
+        "a=1 %7C stats count",
+        "```c``` stats count",
+        "```c``` %7C stats count",
+        "```c``````d```%7C stats count",
+        "```c``` a=1 %7C stats count",
+    ];
     for commands in written {
-        let further = commands.replace(' ', "%20");
+        let further = commands.replace(' ', "%20").replace('`', "%60");
         let path = format!("/services/search/jobs/{sid}/results?output_mode=json&search={further}");
         let told = server.get("admin", &path).await;
         assert!(told.text.contains(r#""count":"3""#), "{commands}: {told:?}");

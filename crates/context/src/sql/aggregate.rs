@@ -12,7 +12,7 @@ pub fn grouped(
     layer: Layer,
     text: &mut SqlText,
 ) -> Result<Layer, Reason> {
-    if !by.prefixes.is_empty() || by.span.is_some() {
+    if !by.prefixes.is_empty() || by.has_span() {
         return Err("PREFIX() or span".to_owned());
     }
     let names = by.fields.iter().map(|field| plain(&field.text, field.has_wildcard()));

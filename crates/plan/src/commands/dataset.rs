@@ -12,7 +12,7 @@ use spl::ast::{
     BinCommand, BinOptions, Command, ComparisonOperator, DatamodelCommand, DatamodelMode,
     FieldPattern, FillnullCommand, FromCommand, FromKind, InputlookupCommand, MultisearchCommand,
     Pipeline, Rename, RenameCommand, SavedsearchCommand, SearchCommand, SearchComparison,
-    SearchExpr, SearchIn, SearchPattern, SearchValue, Spanned, StatsCommand, Subsearch,
+    SearchExpr, SearchIn, SearchPattern, SearchValue, Spanned, StatsBy, StatsCommand, Subsearch,
     TstatsCommand,
 };
 use spl::{CommandKind, Span};
@@ -298,19 +298,23 @@ pub(super) fn describe(
     Ok(SourceRows { frame, range, indexes: Vec::new(), messages: Vec::new() })
 }
 
-/// Returns the commands that `tstats` expands to if it searches a data model; `None` if it aggregates events
-/// directly. With `prestats=`, the expansion has no aggregation: the next command aggregates the events.
+/// Returns the commands that `tstats` expands to if it searches a data model or chooses its span, which
+/// depends on the times of the events; `None` if it aggregates events directly. With `prestats=`, the
+/// expansion has no aggregation: the next command aggregates the events.
 pub(super) async fn expand_tstats(
     command: &TstatsCommand,
     span: Span,
     env: &PlanningContext<'_>,
 ) -> Result<Option<Expanded>, Error> {
-    if command.datamodel.is_none() && !command.prestats {
+    let by = &command.by;
+    if command.namespace.is_some()
+        || (command.datamodel.is_none() && !command.prestats && !by.auto_span)
+    {
         return Ok(None);
     }
     if super::tokens::has_any(command) {
-        let message =
-            "PREFIX() counts words of events: it cannot be combined with FROM or prestats=";
+        let message = "PREFIX() counts words of events: it cannot be combined with FROM, prestats= or \
+                       span=auto";
         return Err(Error::at(message, span));
     }
     let at = |command: Command| Spanned::new(command, span);
@@ -336,17 +340,16 @@ pub(super) async fn expand_tstats(
             commands.push(at(Command::Fillnull(fillnull)));
         }
     }
-    if let Some(width) = &command.by.span {
+    if by.has_span() {
         let bin = BinCommand {
             field: Spanned::new("_time".to_owned(), span),
             alias: None,
-            bins: BinOptions { span: Some(width.clone()), ..BinOptions::default() },
+            bins: BinOptions { span: by.span.clone(), ..BinOptions::default() },
         };
         commands.push(at(Command::Bin(bin)));
     }
     if !command.prestats {
-        let mut by = command.by.clone();
-        by.span = None;
+        let by = StatsBy { span: None, auto_span: false, ..by.clone() };
         let stats = StatsCommand { calls: command.calls.clone(), by, ..StatsCommand::default() };
         commands.push(at(Command::Stats(stats)));
     }

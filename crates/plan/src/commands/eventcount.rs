@@ -10,7 +10,7 @@ use model::IndexName;
 use spl::ast::{DbinspectCommand, EventcountCommand, SearchCommand, SearchPattern};
 
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
-use crate::{Error, MetadataKind};
+use crate::{Error, Message, MessageKind, MetadataKind};
 use context::indexes::covers;
 use context::planning::{PlanningContext, SourceRows};
 use context::range::bounds;
@@ -95,7 +95,19 @@ pub(super) async fn dbinspect(
     let own = SearchCommand { expr: None, time: command.time.clone() };
     let range = bounds(&own, env.context)?.time;
     let found = env.context.host.buckets(&indexes, &range).await?;
-    started(found, env)
+    let messages = without_effect(&command.ignored);
+    Ok(SourceRows { messages, ..started(found, env)? })
+}
+
+/// Returns a warning for each of these options.
+fn without_effect(options: &[(&'static str, String)]) -> Vec<Message> {
+    let warning = |(name, value): &(&'static str, String)| {
+        let text = format!(
+            "dbinspect: {name}={value} has no effect; filter the rows with where after the command"
+        );
+        Message { kind: MessageKind::Warning, text }
+    };
+    options.iter().map(warning).collect()
 }
 
 /// The indexes that match the patterns; the default indexes if there are no patterns.

@@ -49,7 +49,7 @@ pub(super) fn plan(
     frame: Frame,
     env: &PlanningContext<'_>,
 ) -> Result<Step, Error> {
-    if command.by.span.is_some() {
+    if command.by.has_span() {
         return Err(Error::invalid_anywhere("geostats has no span; use binspanlat, binspanlong"));
     }
     let place = |name: &str, most: f64, frame: &Frame| {

@@ -36,13 +36,25 @@ impl CommandPlan for MetadataCommand {
     }
 }
 
+/// Returns a warning for each of these options. The rows have no fields for such a filter.
+fn without_effect(options: &[(&'static str, String)]) -> Vec<Message> {
+    let warning = |(name, value): &(&'static str, String)| {
+        let text = format!(
+            "metadata: {name}={value} has no effect; write tstats count where ... by host, source or \
+             sourcetype"
+        );
+        Message { kind: MessageKind::Warning, text }
+    };
+    options.iter().map(warning).collect()
+}
+
 pub(super) async fn start(
     command: &MetadataCommand,
     env: &PlanningContext<'_>,
 ) -> Result<SourceRows, Error> {
     let mut indexes = env.context.source.indexes();
     indexes.sort();
-    let mut messages = Vec::new();
+    let mut messages = without_effect(&command.ignored);
     if command.indexes.is_empty() {
         indexes.retain(|index| env.context.default_indexes.contains(index));
     } else {

@@ -54,7 +54,7 @@ impl CommandPlan for StatsCommand {
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
         let Input { frame, env, .. } = input;
-        if self.by.span.is_some() {
+        if self.by.has_span() {
             return Err(Error::invalid_anywhere("stats has no span; use bin before it, or tstats"));
         }
         let frame = summary::prepared(frame)?;

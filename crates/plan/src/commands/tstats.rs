@@ -22,6 +22,9 @@ use context::sql::aggregate::grouped as sql_grouped;
 use context::sql::events::events as sql_events;
 use context::sql::{Layer, Reason, SqlText};
 
+/// The message about `span=` without the field that it divides.
+const SPAN_WITHOUT_TIME: &str = "span= of tstats needs _time among the by fields";
+
 impl CommandPlan for TstatsCommand {
     fn place(&self) -> Place {
         Place::Generating(Origin::TwoStep)
@@ -41,7 +44,12 @@ impl CommandPlan for TstatsCommand {
     }
 
     fn expand<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Option<Expanded>, Error>> {
-        Box::pin(async move { dataset::expand_tstats(self, first.span, first.env).await })
+        Box::pin(async move {
+            if self.by.auto_span && !self.by.fields.iter().any(|field| field.text == "_time") {
+                return Err(Error::at(SPAN_WITHOUT_TIME, first.span));
+            }
+            dataset::expand_tstats(self, first.span, first.env).await
+        })
     }
 
     fn event_filter(&self) -> Option<&SearchExpr> {
@@ -96,7 +104,7 @@ fn aggregated(
     let mut frame = tokens::with_fields(command, frame)?;
     if let Some(width) = &command.by.span {
         if !command.by.fields.iter().any(|field| field.text == "_time") {
-            return Err(Error::invalid_anywhere("span= of tstats needs _time among the by fields"));
+            return Err(Error::invalid_anywhere(SPAN_WITHOUT_TIME));
         }
         let bins = BinOptions { span: Some(width.clone()), ..BinOptions::default() };
         let value = bin::binned("_time", &bins, &frame, env)?;

@@ -89,6 +89,8 @@ pub struct StatsBy {
     pub fields: Vec<FieldPattern>,
     /// `span=` after `_time`.
     pub span: Option<BinSpan>,
+    /// `span=auto`: the planner chooses the span.
+    pub auto_span: bool,
     /// `PREFIX(x=)` group keys of `tstats`: indexes into `fields` of the fields that are prefixes.
     pub prefixes: Vec<usize>,
 }
@@ -97,5 +99,10 @@ impl StatsBy {
     /// Returns whether there are no group keys.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
+    }
+
+    /// Returns whether there is a `span=`.
+    pub fn has_span(&self) -> bool {
+        self.auto_span || self.span.is_some()
     }
 }

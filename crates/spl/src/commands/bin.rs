@@ -37,9 +37,10 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     let mut bins = BinOptions::default();
     let mut field = None;
     let mut alias = None;
+    let mut has_options = false;
     while !p.at_end() {
         if let Some(option) = p.option(OPTIONS)? {
-            option.bin_option(&mut bins)?;
+            has_options |= option.bin_option(&mut bins)?;
         } else if field.is_some() && alias.is_none() && p.at_keyword("as") {
             alias = p.alias()?;
         } else if field.is_none() {
@@ -52,7 +53,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     // Options without a field apply to `_time`: searches in many apps are written like this.
     let time = || Field::new("_time".to_owned(), p.span_from(start));
     let field = match field {
-        None if bins == BinOptions::default() => return Err(p.unexpected("a field name")),
+        None if !has_options => return Err(p.unexpected("a field name")),
         field => field.unwrap_or_else(time),
     };
     Ok(Command::Bin(BinCommand { field, alias, bins }))
@@ -84,6 +85,7 @@ mod tests {
             "* | bin span=1h aligntime=@d _time",
             "* | BIN minspan=1d _time",
             "* | bin _time span=5m AS five",
+            "* | bin _time span=auto",
         ]);
     }
 
@@ -100,6 +102,7 @@ mod tests {
     fn has_other_ways_to_say_the_same() {
         crate::testing::same("* | bucket _time span=1hour", "* | bin span=1h _time");
         crate::testing::same("* | bin span=1h", "* | bin span=1h _time");
+        crate::testing::same("* | bin span=auto", "* | bin _time");
         crate::testing::same("* | bin x span=5 AS y", "* | bin span=5 x AS y");
     }
 }

@@ -13,6 +13,8 @@ pub struct DbinspectCommand {
     pub indexes: Vec<SearchPattern>,
     /// `earliest=` and `latest=`: the time range that buckets overlap; that of the search if absent.
     pub time: Vec<TimeModifier>,
+    /// Options of other commands, with their values. They have no effect, which a message says.
+    pub ignored: Vec<(&'static str, String)>,
 }
 
 /// The registry entry.
@@ -28,11 +30,23 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     parse,
 };
 
-const OPTIONS: &[&str] =
-    &["index", "span", "bins", "timeformat", "corruptonly", "cached", "earliest", "latest"];
+const OPTIONS: &[&str] = &[
+    "index",
+    "span",
+    "bins",
+    "timeformat",
+    "corruptonly",
+    "cached",
+    "earliest",
+    "latest",
+    "state",
+    "datatype",
+    "splunk_server",
+    "splunk_server_group",
+];
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
-    let (mut indexes, mut time) = (Vec::new(), Vec::new());
+    let (mut indexes, mut time, mut ignored) = (Vec::new(), Vec::new(), Vec::new());
     loop {
         p.skip_separators();
         if p.at_end() {
@@ -46,10 +60,13 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
             "corruptonly" | "cached" => drop(option.boolean()?),
             "earliest" => time.push(bound(TimeModifierKind::Earliest, &option)),
             "latest" => time.push(bound(TimeModifierKind::Latest, &option)),
+            "state" | "datatype" | "splunk_server" | "splunk_server_group" => {
+                ignored.push((option.name, option.text()));
+            }
             _ => drop(option.text()),
         }
     }
-    Ok(Command::Dbinspect(DbinspectCommand { indexes, time }))
+    Ok(Command::Dbinspect(DbinspectCommand { indexes, time, ignored }))
 }
 
 fn bound(kind: TimeModifierKind, option: &OptionValue) -> TimeModifier {
@@ -65,6 +82,9 @@ impl fmt::Display for DbinspectCommand {
         for modifier in &self.time {
             arguments.option(modifier.kind.name(), &modifier.value);
         }
+        for (name, value) in &self.ignored {
+            arguments.option(name, value);
+        }
         arguments.write(f)
     }
 }
@@ -79,11 +99,13 @@ mod tests {
         accepts(&[
             "| dbinspect earliest=-1d@d latest=now",
             "| dbinspect latest=1700000000 index=web",
+            "| dbinspect index=* state=warm datatype=all",
         ]);
     }
 
     #[test]
     fn refuses_mistakes_at_their_place() {
+        refuses("| dbinspect idx=main", "unknown option 'idx'", "idx");
         refuses("| dbinspect main", "an option such as index=", "main");
     }
 }

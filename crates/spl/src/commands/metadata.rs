@@ -15,6 +15,9 @@ pub struct MetadataCommand {
     pub indexes: Vec<SearchValue>,
     /// `datatype=metric`: whether metric data points are listed, which have no metadata.
     pub of_metrics: bool,
+    /// Options that are filters of other commands, with their values. They have no effect, which a message
+    /// says.
+    pub ignored: Vec<(&'static str, String)>,
 }
 
 /// The kinds of values that `metadata` lists.
@@ -51,10 +54,20 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     parse,
 };
 
-const OPTIONS: &[&str] = &["type", "index", "splunk_server", "splunk_server_group", "datatype"];
+const OPTIONS: &[&str] = &[
+    "type",
+    "index",
+    "splunk_server",
+    "splunk_server_group",
+    "datatype",
+    "host",
+    "source",
+    "sourcetype",
+];
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     let (mut kind, mut indexes, mut of_metrics) = (None, Vec::new(), false);
+    let mut ignored = Vec::new();
     loop {
         p.skip_separators();
         if p.at_end() {
@@ -93,11 +106,12 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
                     _ => return Err(option.error("event, metric or all")),
                 };
             }
+            "host" | "source" | "sourcetype" => ignored.push((option.name, option.text())),
             _ => {}
         }
     }
     let kind = kind.ok_or_else(|| p.unexpected("type=hosts, type=sources or type=sourcetypes"))?;
-    Ok(Command::Metadata(MetadataCommand { kind, indexes, of_metrics }))
+    Ok(Command::Metadata(MetadataCommand { kind, indexes, of_metrics, ignored }))
 }
 
 impl fmt::Display for MetadataCommand {
@@ -109,6 +123,9 @@ impl fmt::Display for MetadataCommand {
         }
         if self.of_metrics {
             arguments.option("datatype", "metric");
+        }
+        for (name, value) in &self.ignored {
+            arguments.option(name, value);
         }
         arguments.write(f)
     }
@@ -124,6 +141,7 @@ mod tests {
             "| metadata type=hosts",
             "| metadata type=hosts index=m datatype=metric",
             "| metadata type=hosts datatype=event",
+            "| metadata type=hosts sourcetype=* index=web",
             "| metadata type=sourcetypes index=web index=_*",
             r#"| metadata type=sources index="a,b" | sort - totalCount"#,
         ]);

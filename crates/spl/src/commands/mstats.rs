@@ -143,7 +143,7 @@ fn accept(command: &mut MstatsCommand, option: &OptionValue) -> Parsed<()> {
         "update_period" => command.update_period = Some(option.number()?),
         "fillnull_value" => command.fillnull_value = Some(option.text()),
         "chunk_size" => command.chunk_size = Some(option.number()?),
-        "span" if option.value.eq_ignore_ascii_case("auto") => {
+        "span" if option.is_auto() => {
             command.bins = Some(BinOptions::default());
         }
         "span" => {

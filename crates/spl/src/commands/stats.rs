@@ -116,12 +116,13 @@ mod tests {
         refuses("* | stats eval(sum(a)/)", "expected an expression", ")");
         refuses("* | stats sparkline(eval(sum(a)*2))", "sparkline takes", "eval(sum(a)*2)");
         refuses("* | stats rate_avg(x)", "in mstats only", "rate_avg");
-        refuses("* | stats count by a max(b)", "found '('", "(");
+        refuses("* | stats count by max (b)", "found '('", "(");
         refuses("* | stats count by lower(host)", "found '('", "(");
         refuses("* | stats count by a, bin(_time, 1h)", "found '('", "(");
         refuses("* | stats count by PREFIX(a=)", "found '('", "(");
         refuses("* | stats sum(a + b)", "found '+'", "+");
         refuses("* | stats sum(round(a))", "found '('", "(");
+        refuses("* | stats sum(if(a))", "found '('", "(");
         refuses("* | stats count by", "a field name after BY", "");
         refuses("* | stats perc101(x)", "between 0 and 100", "perc101");
         refuses("* | stats per_second(x)", "in chart and timechart only", "per_second");
@@ -137,6 +138,11 @@ mod tests {
         same(
             "* | stats count by Severity(Min), a span=1h",
             "* | stats count by \"Severity(Min)\" a span=1h",
+        );
+        same("* | stats count by a max(b)", "* | stats count by a \"max(b)\"");
+        same(
+            "* | stats values(size(MB)) AS size(MB)",
+            "* | stats values(\"size(MB)\") AS \"size(MB)\"",
         );
         same("* | stats count by Time(s)", "* | stats count by \"Time(s)\"");
         same("* | stats values(x), as y, count , AS n", "* | stats values(x) AS y count AS n");

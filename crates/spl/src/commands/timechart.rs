@@ -107,6 +107,8 @@ mod tests {
         refuses("* | timechart", "expected an aggregation", "");
         refuses("* | timechart span=5 x", "unknown function 'x'", "x");
         refuses("* | timechart span=1x count", "option 'span' expects", "1x");
+        refuses("* | timechart span=1h as y count", "unknown function 'as'", "as");
+        refuses("* | timechart count by a as", "only one BY field", "as");
         refuses("* | timechart count by a b", "only one BY field", "b");
         refuses("* | timechart count by", "a field name after BY", "");
         refuses("* | timechart count by a where", "an aggregation", "");
@@ -120,6 +122,11 @@ mod tests {
             "* | timechart count by host span=1h",
             "* | timechart span=1h count by host",
         );
+        crate::testing::same(
+            "* | timechart latest(x) span=10m limit=5 as y by z",
+            "* | timechart span=10m limit=5 latest(x) AS y by z",
+        );
+        crate::testing::same("* | timechart span=auto count", "* | timechart count");
         crate::testing::same("* | timechart agg=count", "* | timechart count");
     }
 }

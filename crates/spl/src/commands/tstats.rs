@@ -78,7 +78,9 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         } else if p.eat_keyword("by") || p.eat_keyword("groupby") {
             p.stats_by_until(&mut command.by, StatsDialect::Tstats, OPTIONS)?;
         } else if !command.by.is_empty() && p.at_option(&["span"]) {
-            command.by.span = p.option(&["span"])?.map(|span| span.bin_span()).transpose()?;
+            if let Some(span) = p.option(&["span"])? {
+                span.group_span(&mut command.by)?;
+            }
         } else if let Some(option) = p.option(OPTIONS)? {
             accept(&mut command, &option)?;
         } else {
@@ -178,6 +180,7 @@ mod tests {
     fn refuses_mistakes_at_their_place() {
         refuses("| tstats", "expected an aggregation", "");
         refuses("| tstats count from where a=b", "datamodel=<name> after FROM", "where");
+        refuses("| tstats count by _time span=automatic", "a span such as", "automatic");
         refuses("| tstats count where index=a by", "a field name after BY", "");
         refuses("| tstats count where x IN () by host", "at least one value, as in", "x IN ()");
         refuses("| tstats cnt", "unknown function 'cnt'", "cnt");

@@ -3,7 +3,7 @@
 //! Guarantees: a count is at least one, a number is above zero, a base is above one.
 
 use super::{OptionValue, Parsed};
-use crate::ast::{BinOptions, BinSpan, TimeSpan, TimeUnit};
+use crate::ast::{BinOptions, BinSpan, StatsBy, TimeSpan, TimeUnit};
 
 /// The options in `BinOptions`.
 pub(crate) const BIN_OPTIONS: &[&str] = &["span", "minspan", "bins", "start", "end", "aligntime"];
@@ -32,9 +32,22 @@ impl OptionValue {
         bin_span(text).ok_or_else(|| self.error("a span such as 30s, 5m, 1d, 10 or 2log10"))
     }
 
+    /// Returns whether the value is that of `span=auto`, with which the planner chooses the span.
+    pub(crate) fn is_auto(&self) -> bool {
+        self.value.eq_ignore_ascii_case("auto")
+    }
+
+    /// Sets `span=` of group keys.
+    pub(crate) fn group_span(&self, by: &mut StatsBy) -> Parsed<()> {
+        by.auto_span = self.is_auto();
+        by.span = if by.auto_span { None } else { Some(self.bin_span()?) };
+        Ok(())
+    }
+
     /// Sets the option in `bins`; returns `false` if it is not an option of bins.
     pub(crate) fn bin_option(&self, bins: &mut BinOptions) -> Parsed<bool> {
         match self.name {
+            "span" if self.is_auto() => bins.span = None,
             "span" => bins.span = Some(self.bin_span()?),
             "minspan" => bins.minspan = Some(self.bin_span()?),
             "bins" => {

@@ -36,7 +36,7 @@ impl Parser<'_> {
                 option.bin_option(bins)?;
             } else if chart.row.is_some() || chart.column.is_some() {
                 return Err(self.unexpected("BY, an option or WHERE"));
-            } else {
+            } else if !self.alias_behind_options(&mut chart.calls)? {
                 chart.calls.push(self.stats_call(StatsDialect::Chart)?);
             }
         }
@@ -138,7 +138,7 @@ impl Parser<'_> {
                 }
             } else if chart.column.is_some() {
                 return Err(self.unexpected("an option or WHERE; only one BY field is allowed"));
-            } else {
+            } else if !self.alias_behind_options(&mut chart.calls)? {
                 chart.calls.push(self.stats_call(StatsDialect::Chart)?);
             }
         }

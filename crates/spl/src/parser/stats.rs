@@ -18,6 +18,12 @@ fn is_argument_character(c: char) -> bool {
     !c.is_whitespace() && !"|,\"()[]".contains(c)
 }
 
+/// Returns whether the word before brackets is part of a name, and not a function that misses its `eval`.
+fn is_plain_word(word: &str) -> bool {
+    let is_word = !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || c == '_');
+    is_word && !matches!(word, "eval" | "prefix") && functions::find(word).is_none()
+}
+
 /// The variants of the grammar, by command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StatsDialect {
@@ -92,7 +98,7 @@ impl Parser<'_> {
                 break;
             }
             if let Some(option) = self.option(&["span"])? {
-                by.span = Some(option.bin_span()?);
+                option.group_span(by)?;
                 continue;
             }
             if dialect == StatsDialect::Tstats
@@ -110,17 +116,15 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Reads a field after `BY`. Its name may end with brackets, as in `by Severity(Min)`, unless the word
-    /// before them is an aggregation or an eval function: then it is a call, which is an error after `BY`.
+    /// Reads a field after `BY`. Its name may end with brackets, as in `by Severity(Min)` and
+    /// `by latest(x)`, which is the result of an earlier command. If the word before them is an eval
+    /// function only, it is a call, which is an error after `BY`.
     fn group_field(&mut self) -> Parsed<FieldPattern> {
         self.skip_space();
         let start = self.pos;
         let field = self.plain_field_pattern("a field name after BY")?;
         let name = field.text.to_ascii_lowercase();
-        if stats_functions::find(&name).is_some() {
-            return Ok(field);
-        }
-        if self.rest().starts_with('(') {
+        if self.rest().starts_with('(') && stats_functions::find(&name).is_none() {
             let missing = self.unexpected("a field name after BY");
             if name == "prefix" {
                 return Err(missing.with_hint("PREFIX(...) exists in tstats only"));
@@ -203,6 +207,15 @@ impl Parser<'_> {
         let alias = self.alias_of_call()?;
         let span = if alias.is_some() { self.span_from(start) } else { self.span_to(start, end) };
         Ok(StatsCall { function, argument, alias, text, span })
+    }
+
+    /// Reads `AS name` after options that follow the last call: `latest(x) span=10m AS y`.
+    pub(crate) fn alias_behind_options(&mut self, calls: &mut [StatsCall]) -> Parsed<bool> {
+        let Some(call) = calls.last_mut().filter(|call| call.alias.is_none()) else {
+            return Ok(false);
+        };
+        call.alias = self.alias_of_call()?;
+        Ok(call.alias.is_some())
     }
 
     pub(crate) fn span_to(&self, start: usize, end: usize) -> crate::ast::Span {
@@ -304,13 +317,14 @@ impl Parser<'_> {
         Ok(argument)
     }
 
-    /// Reads an unquoted field name with blanks, or the name of a result such as `dc(n)`, including the
-    /// closing bracket. With operators or other functions it is an expression that lacks its `eval`.
+    /// Reads an unquoted field name with blanks, or one with brackets such as `dc(n)` or `size(MB)`,
+    /// including the closing bracket. With operators or eval functions it is an expression that lacks its
+    /// `eval`.
     fn unquoted_argument(&mut self, start: usize) -> Option<FieldPattern> {
         self.take_while(|c| !"()|[]\",='<>\n".contains(c));
         if self.peek() == Some('(') {
-            let function = self.slice(start, self.pos()).to_ascii_lowercase();
-            stats_functions::find(&function)?;
+            let word = self.slice(start, self.pos()).to_ascii_lowercase();
+            (stats_functions::find(&word).is_some() || is_plain_word(&word)).then_some(())?;
             self.bump();
             self.take_while(|c| !"()|[]\",='<>\n".contains(c));
             self.eat(")").then_some(())?;
