@@ -109,6 +109,17 @@ mod tests {
     fn has_other_ways_to_say_the_same() {
         crate::testing::same("* | chart count by a, b", "* | chart count over a by b");
         crate::testing::same("* | chart agg=count by n", "* | chart count by n");
+        for automatic in [
+            "* | chart count over n span=auto",
+            "* | chart count by n span=auto",
+            "* | chart span=auto count by n",
+        ] {
+            crate::testing::same(automatic, "* | chart count over n bins=100");
+        }
+        crate::testing::same(
+            "* | chart count by n bins=5 span=auto",
+            "* | chart count by n bins=5",
+        );
         crate::testing::same("* | chart agg=sum(n) over h by k", "* | chart sum(n) over h by k");
     }
 }

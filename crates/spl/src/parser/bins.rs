@@ -8,6 +8,9 @@ use crate::ast::{BinOptions, BinSpan, StatsBy, TimeSpan, TimeUnit};
 /// The options in `BinOptions`.
 pub(crate) const BIN_OPTIONS: &[&str] = &["span", "minspan", "bins", "start", "end", "aligntime"];
 
+/// The maximum number of automatic bins.
+const AUTOMATIC_BINS: u64 = 100;
+
 /// The placeholder for a span that is the result of a subsearch.
 const UNKNOWN: &str = "1s";
 
@@ -63,6 +66,15 @@ impl OptionValue {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// Sets the option in the `bins` of a field of `chart`, which has bins only if an option asks for them.
+    pub(crate) fn chart_bin_option(&self, bins: &mut BinOptions) -> Parsed<()> {
+        self.bin_option(bins)?;
+        if self.name == "span" && self.is_auto() && *bins == BinOptions::default() {
+            bins.bins = Some(AUTOMATIC_BINS);
+        }
+        Ok(())
     }
 }
 

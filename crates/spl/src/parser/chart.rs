@@ -33,7 +33,7 @@ impl Parser<'_> {
                     Some(split) => &mut split.bins,
                     None => &mut bins.get_or_insert_with(early).0,
                 };
-                option.bin_option(bins)?;
+                option.chart_bin_option(bins)?;
             } else if chart.row.is_some() || chart.column.is_some() {
                 return Err(self.unexpected("BY, an option or WHERE"));
             } else if !self.alias_behind_options(&mut chart.calls)? {
@@ -97,7 +97,7 @@ impl Parser<'_> {
             && let Some(row) = chart.row.as_mut()
             && let Some(option) = self.option(super::bins::BIN_OPTIONS)?
         {
-            option.bin_option(&mut row.bins)?;
+            option.chart_bin_option(&mut row.bins)?;
         }
         Ok(is_bin)
     }

@@ -16,6 +16,8 @@ it('searches for words that can be commands, unless these make rows', () => {
     'shout',
     'web-01.example failed',
     'größe',
+    '```a``` sort error',
+    '```a``````b\n```shout',
   ]) {
     expect(withSearch(query)).toBe(`search ${query}`);
   }
@@ -37,6 +39,10 @@ it('searches for words that can be commands, unless these make rows', () => {
     'REST count=0 "/services/server/info?a=b" | table a',
     'rest splunk_server="a b" count=0 /services/server/info?a=b',
     '"sort" error',
+    '```a``` | stats count',
+    '```a``` search sort',
+    '```a``` tstats count',
+    '```sort error',
     '',
   ]) {
     expect(withSearch(query)).toBe(query);
@@ -46,6 +52,7 @@ it('searches for words that can be commands, unless these make rows', () => {
 it('saves what has run', () => {
   expect(asReport(' inputlookup a.csv | head 5')).toBe('| inputlookup a.csv | head 5');
   expect(asReport('Makeresults')).toBe('| Makeresults');
+  expect(asReport(' ```a``` makeresults')).toBe('| ```a``` makeresults');
   for (const query of ['| makeresults', 'search sort', 'sort error', 'rest=1', '`macro`']) {
     expect(asReport(query)).toBe(query);
   }

@@ -10,19 +10,25 @@ const WORD = /^\s*(\w+)(?=$|[\s|["(,+-])(?!\s*(?:[=<>]|!=))/;
 /** The name of a command of an app may have other characters. */
 const CUSTOM = /^\s*[\p{L}\p{N}_.-]+(?=$|[\s|[\]",])(?!\s*(?:[=<>]|!=))/u;
 const PATH_OF_REST = /^\s*\w+(\s+[^\s="]*=("[^"]*"|[^\s"]\S*)?)*\s+"?\//;
+/** Comments in front of the first word. They do not count. */
+const COMMENTS = /^\s*(?:```[\s\S]*?```\s*)+/;
 const GENERATING = new Set(language.generating);
 
 /** As `with_search` of crates/spl, with the blanks in front: mistakes are marked where they were typed. */
 export function withSearch(query: string): string {
-  const word = firstWord(query);
-  const isName = word !== '' || CUSTOM.test(query);
-  return isName && word !== 'search' && !generates(word, query) ? `search ${query}` : query;
+  const begun = withoutComments(query);
+  const word = firstWord(begun);
+  const isName = word !== '' || CUSTOM.test(begun);
+  return isName && word !== 'search' && !generates(word, begun) ? `search ${query}` : query;
 }
 
 /** A search as reports hold it, where each first word without a pipe is searched for. */
 export function asReport(query: string): string {
-  return generates(firstWord(query), query) ? `| ${query.trimStart()}` : query.trim() || '*';
+  const begun = withoutComments(query);
+  return generates(firstWord(begun), begun) ? `| ${query.trimStart()}` : query.trim() || '*';
 }
+
+const withoutComments = (query: string): string => query.replace(COMMENTS, '');
 
 const firstWord = (query: string): string => WORD.exec(query)?.[1]?.toLowerCase() ?? '';
 

@@ -33,6 +33,7 @@ describe('searches that change something', () => {
     expect(isOpaque('index=a | `wipe(1)`')).toBe(true);
     expect(isOpaque('| savedsearch nightly')).toBe(true);
     expect(isOpaque('savedsearch nightly')).toBe(true);
+    expect(isOpaque('```a``` savedsearch nightly')).toBe(true);
     expect(isOpaque('delete failed')).toBe(true);
     expect(isOpaque('index=a | shout')).toBe(true);
     expect(isOpaque('index=a | stats count ```why```')).toBe(false);

@@ -10,6 +10,7 @@ const WRITING = new Set(language.writing);
 
 /** Commands that may hold others which the text does not show: macros and saved searches. */
 const OPAQUE = new Set(['savedsearch', 'savedsplunk', 'map']);
+const FIRST_WORD = /^\s*([A-Za-z_][A-Za-z0-9_]*)(?=\s|$)/;
 
 /**
  * Names of the commands of a search and its subsearches that stand after a pipe or a bracket, in their
@@ -61,7 +62,7 @@ export function writingCommands(names: string[]): string[] {
 export function isOpaque(query: string): boolean {
   const withoutComments = query.replace(/```[\s\S]*?```/g, ' ');
   // A first word may be a command or a word to search for.
-  const first = /^\s*([A-Za-z_][A-Za-z0-9_]*)(?=\s|$)/.exec(query)?.[1]?.toLowerCase() ?? '';
+  const first = FIRST_WORD.exec(withoutComments)?.[1]?.toLowerCase() ?? '';
   return (
     withoutComments.includes('`') ||
     WRITING.has(first) ||
