@@ -29,7 +29,7 @@ pub use self::files::FileRules;
 use self::files::Files;
 pub use self::info::AppInfo;
 pub use self::reload::Reloaded;
-use crate::blocking::blocking;
+use crate::blocking::blocking_apart;
 use crate::collections::Collections;
 use crate::installed::{Directories, InstalledApps};
 use crate::listing::Listing;
@@ -351,11 +351,19 @@ impl Apps {
         if directories != self.inner.state.read().files.installed {
             let (base, tolerate) = (self.base(), self.inner.tolerate);
             let directory = self.inner.directory.clone();
-            let read = move || Files::new(&base, directory.as_deref(), directories, tolerate);
-            let files = blocking(read).await?;
+            let objects = Arc::clone(&self.inner.state.read().objects);
+            let read = move || {
+                let files = Files::new(&base, directory.as_deref(), directories, tolerate)?;
+                Ok(State::new(files, objects))
+            };
+            let new = blocking_apart(read).await?;
             {
                 let mut state = self.inner.state.write();
-                *state = State::new(files, Arc::clone(&state.objects));
+                // Objects may have been changed meanwhile.
+                *state = match Arc::ptr_eq(&new.objects, &state.objects) {
+                    true => new,
+                    false => State::new(new.files, Arc::clone(&state.objects)),
+                };
             }
             self.inner.views.forget();
         }

@@ -15,6 +15,22 @@ pub(crate) async fn blocking<T: Send + 'static>(
     }
 }
 
+/// Works on a thread of its own: the result is much memory in many pieces, such as the files of an app or the
+/// rules of all apps. The work comes to its end even if nobody waits for it any more.
+pub(crate) async fn blocking_apart<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    blocking(move || on_own_thread(work)).await
+}
+
+/// The same for work with what is borrowed, while this thread waits.
+pub(crate) fn on_own_thread<T: Send>(
+    work: impl FnOnce() -> Result<T, Error> + Send,
+) -> Result<T, Error> {
+    let done = runtime::on_own_thread("karst-apps", work);
+    done.unwrap_or_else(|error| Err(Error::Busy(format!("cannot start a thread: {error}"))))
+}
+
 /// Works with what is borrowed; the other tasks of this thread move to another one.
 pub(crate) fn in_place<T>(work: impl FnOnce() -> T) -> T {
     let flavor = Handle::try_current().map(|runtime| runtime.runtime_flavor());

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::blocking::in_place;
+use crate::blocking::{in_place, on_own_thread};
 use crate::digest::sha256;
 use crate::installation::{Bundle, Bundles, Installation, KIND};
 use crate::installed::{Directories, InstalledApps, Listed, described, listed};
@@ -209,7 +209,7 @@ impl InstalledApps {
         let mut apps: BTreeMap<String, Vec<PackedFile>> = BTreeMap::new();
         let mut kept: Vec<Kept> = Vec::new();
         // The command that packs a bundle leaves links out.
-        let (sent, _) = in_place(|| unpacked(archive, BUNDLE))?;
+        let (sent, _) = in_place(|| on_own_thread(|| unpacked(archive, BUNDLE)))?;
         for file in sent {
             if file.path == Path::new(LIST) {
                 let read = serde_json::from_slice(&file.bytes);
@@ -566,7 +566,7 @@ impl Apps {
         let mut directories = installed.directories();
         directories.retain(|app, _| !after.contains_key(app));
         let trial = in_place(|| Trial::of(installed, packages, &mut directories))?;
-        let (rules, ignored) = in_place(|| self.rules_with(&directories))?;
+        let (rules, ignored) = in_place(|| on_own_thread(|| self.rules_with(&directories)))?;
         let places = directories.values().map(|directory| format!("{}/", directory.display()));
         let mut places: Vec<String> = places.collect();
         places.extend(installed.directories().values().map(|old| format!("{}/", old.display())));

@@ -29,6 +29,7 @@ mod budget;
 mod clock;
 mod error;
 mod open_directory;
+mod own_thread;
 mod shutdown;
 
 pub use budget::{Budget, OverBudget, Share};
@@ -36,4 +37,5 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::Error;
 pub use health::Health;
 pub use open_directory::{Entry, FileMark, OpenDirectory, Place};
+pub use own_thread::on_own_thread;
 pub use shutdown::{Shutdown, detached};

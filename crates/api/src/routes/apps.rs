@@ -264,11 +264,16 @@ fn found(call: &Call, name: &str) -> Result<AppInfo, RestError> {
     found.ok_or_else(|| RestError::no_object(name))
 }
 
-/// Reads a packed app beside the threads that wait for sockets.
+/// Reads a packed app on a thread of its own, so that its memory is released with the app.
 async fn unpacked<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, apps::Error> + Send + 'static,
 ) -> Result<T, RestError> {
-    Ok(work_on_part(read).await.map_err(|_| RestError::stopping())??)
+    let read = work_on_part(move || runtime::on_own_thread("karst-apps", read));
+    let read = read.await.map_err(|_| RestError::stopping())?.map_err(|error| {
+        let text = format!("cannot start a thread to read the app: {error}");
+        RestError::of_kind(ErrorKind::Unavailable, text)
+    })?;
+    read.map_err(RestError::from)
 }
 
 /// Installs a packed app, or updates it.

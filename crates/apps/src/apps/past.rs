@@ -11,7 +11,7 @@ use tokio::sync::{Mutex, Notify};
 
 use super::{Apps, FileRules, Files, Inner, State};
 use crate::Error;
-use crate::blocking::blocking;
+use crate::blocking::blocking_apart;
 use crate::installed::{InstalledApps, checksum_of};
 use crate::views::Views;
 
@@ -72,7 +72,7 @@ impl Apps {
                 let files = Files::new(&of, directory.as_deref(), directories, tolerate)?;
                 Ok(State::new(files, objects))
             };
-            blocking(read).await?
+            blocking_apart(read).await?
         };
         let rules = Arc::clone(&state.rules.all);
         let inner = Inner {

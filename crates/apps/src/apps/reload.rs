@@ -14,7 +14,7 @@ use knowledge::Knowledge;
 
 use super::{Apps, FileRules, Files, State};
 use crate::Error;
-use crate::blocking::blocking;
+use crate::blocking::blocking_apart;
 use crate::install::counts_installed;
 use crate::objects::with_objects;
 
@@ -78,7 +78,7 @@ impl Apps {
         let Some(directory) = self.directory().map(Path::to_owned) else { return Ok(None) };
         let _reloading = self.inner.reloading.lock().await;
         let own = self.clone();
-        let (base, files, ending) = blocking(move || {
+        let (base, files, ending) = blocking_apart(move || {
             let base = read()?;
             let files = own.files_of(&base)?;
             let in_force = FileRules { rules: own.rules(), ignored: own.ignored() };
@@ -92,7 +92,7 @@ impl Apps {
         let _ended = if ending.is_empty() { None } else { Some(end(ending).await) };
         let mut in_force = self.inner.in_force.lock().await;
         let own = self.clone();
-        let reloaded = blocking(move || own.replace_base(directory, base, files)).await?;
+        let reloaded = blocking_apart(move || own.replace_base(directory, base, files)).await?;
         self.put_in_force(&mut in_force).await;
         Ok(Some(reloaded))
     }
