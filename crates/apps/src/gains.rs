@@ -33,7 +33,14 @@ pub(crate) struct Found {
     data_models: BTreeSet<String>,
     inputs: BTreeSet<String>,
     disabled_inputs: BTreeSet<String>,
-    modular_inputs: BTreeSet<String>,
+    pub(crate) modular_inputs: BTreeSet<String>,
+    /// The kinds of modular inputs that the app declares.
+    pub(crate) modular_kinds: BTreeSet<String>,
+    alert_actions: BTreeSet<String>,
+    endpoints: BTreeSet<String>,
+    pub(crate) has_set_up_page: bool,
+    /// The programs of lookups.
+    lookup_programs: BTreeSet<String>,
     /// The program of each search command.
     commands: BTreeMap<String, String>,
     /// The search commands whose programs need modules that only Splunk has.
@@ -53,6 +60,11 @@ pub struct Gain {
 }
 
 impl Found {
+    /// Nothing yet of an app that declares these kinds of modular inputs.
+    pub(crate) fn with_modular_inputs(modular_kinds: BTreeSet<String>) -> Self {
+        Self { modular_kinds, ..Self::default() }
+    }
+
     /// Adds the definitions of a settings file.
     pub(crate) fn settings(&mut self, conf: &str, file: &ConfFile) {
         for stanza in file.stanzas.iter().filter(|stanza| stanza.name != DEFAULT) {
@@ -61,6 +73,9 @@ impl Found {
                 "props" => self.props(stanza),
                 "transforms" if LOOKUP.iter().any(|key| stanza.get(key).is_some()) => {
                     self.lookups.insert(name);
+                    let command = stanza.get("external_cmd");
+                    let program = command.and_then(|entry| entry.value.split_whitespace().next());
+                    self.lookup_programs.extend(program.map(str::to_owned));
                 }
                 "eventtypes" => drop(self.event_types.insert(name)),
                 "tags" => {
@@ -99,9 +114,26 @@ impl Found {
         }
     }
 
-    /// Notes an input that does not run.
-    pub(crate) fn modular_input(&mut self, name: &str) {
-        self.modular_inputs.insert(name.to_owned());
+    /// Adds the definitions of a settings file that has no effect.
+    pub(crate) fn unused(&mut self, conf: &str, file: &ConfFile) {
+        let names = file.stanzas.iter().map(|stanza| &stanza.name).filter(|name| *name != DEFAULT);
+        match conf {
+            "alert_actions" => self.alert_actions.extend(names.cloned()),
+            // Such as `script:<name>` and `admin_external:<name>`.
+            "restmap" => self.endpoints.extend(names.filter(|name| name.contains(':')).cloned()),
+            _ => {}
+        }
+    }
+
+    /// Returns the paths of the programs that are run, below the folder of programs.
+    pub(crate) fn programs(&self) -> BTreeSet<String> {
+        let of_inputs = self.inputs.iter().filter_map(|name| name.strip_prefix("script://"));
+        let of_inputs = of_inputs.filter_map(|command| {
+            let program = command.split_whitespace().next()?;
+            program.rsplit_once("bin/").map(|(_, program)| program.to_owned())
+        });
+        let of_searches = self.commands.values().chain(&self.lookup_programs).cloned();
+        of_searches.chain(of_inputs).collect()
     }
 
     /// Notes the programs that need modules that only Splunk has, and returns those that are of commands.
@@ -182,6 +214,9 @@ impl Found {
                 ", {count} of them cannot run: they import Python modules that only Splunk has"
             ),
         };
+        let of_inputs = self.modular_inputs.iter().map(|name| name.split("://").next());
+        let declared = self.modular_kinds.iter().map(|kind| Some(kind.as_str()));
+        let kinds: BTreeSet<&str> = of_inputs.chain(declared).flatten().collect();
         let inputs = self.inputs.difference(&self.modular_inputs).count();
         let disabled = match self.disabled_inputs.difference(&self.modular_inputs).count() {
             0 => String::new(),
@@ -199,6 +234,10 @@ impl Found {
             counted("inputs", inputs, disabled),
             counted("search commands", self.commands.len(), without_modules),
             plain("indexes", self.indexes.len()),
+            counted("modular inputs", kinds.len(), ", which are not run".to_owned()),
+            counted("alert actions", self.alert_actions.len(), ", which are not run".to_owned()),
+            counted("REST endpoints", self.endpoints.len(), ", which are not served".to_owned()),
+            counted("set-up pages", usize::from(self.has_set_up_page), ", not shown".to_owned()),
         ]
         .into_iter()
         .flatten()

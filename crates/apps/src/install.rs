@@ -2,6 +2,7 @@
 //! that Karst uses.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use conf::{ConfFile, Registry, Stanza, Warning};
@@ -11,7 +12,7 @@ use crate::gains::{Found, Gain};
 use crate::media_types::media_type;
 use crate::python::needing_splunk;
 use crate::simple_xml::{self, Level};
-use crate::{Error, Package};
+use crate::{Error, Package, PackedFile};
 
 /// The source and the target of an installation.
 #[derive(Debug, Clone)]
@@ -61,18 +62,25 @@ const USED: [&str; 9] = [
     "workflow_actions",
 ];
 
-/// Why a part of an app is not used.
+/// Why a file in `default` or `local` of an app is not used.
 const UNUSED: [(&str, &str); 6] = [
-    ("bin", "of the programs of an app, only those of commands.conf and of inputs are run"),
-    (
-        "default/web.conf",
-        "custom endpoints and static pages of apps are not served; their dashboards are shown",
-    ),
-    ("default/restmap.conf", "REST endpoints of apps are not served"),
-    ("default/alert_actions.conf", "alert actions of apps are not run"),
-    ("default/distsearch.conf", "searches are distributed without it"),
-    ("default/authorize.conf", "roles of apps are not used"),
+    (WEB, "custom endpoints and static pages of apps are not served; their dashboards are shown"),
+    ("restmap.conf", "REST endpoints of apps are not served"),
+    ("alert_actions.conf", "alert actions of apps are not run"),
+    ("distsearch.conf", "searches are distributed without it"),
+    ("authorize.conf", "roles of apps are not used"),
+    (SETUP, "set-up pages of apps are not shown: write what it sets into files of the app"),
 ];
+/// The stanza with the defaults of the other stanzas.
+const DEFAULT: &str = "default";
+/// The file with endpoints of the console, and with settings of it.
+const WEB: &str = "web.conf";
+/// The set-up page of an app.
+const SETUP: &str = "setup.xml";
+/// The folder with the programs of an app.
+const PROGRAMS: &str = "bin";
+/// The file that declares the kinds of modular inputs of an app.
+const INPUTS_SPEC: &str = "README/inputs.conf.spec";
 /// Folders whose pages are shown.
 const PAGES: [&str; 3] = ["views", "nav", "panels"];
 
@@ -137,17 +145,15 @@ pub fn report(package: &Package, target: Target, settings: &Registry) -> Install
     let files = package.files.len();
     let (remarks, used, gains) = (Vec::new(), Vec::new(), Vec::new());
     let mut report = Installed { app, files, remarks, used, gains };
-    let mut found = Found::default();
+    let mut found = Found::with_modular_inputs(modular_kinds(&package.files, settings));
     for file in &package.files {
-        let conf = file.path.file_name().and_then(|name| name.to_str()?.strip_suffix(".conf"));
-        if target == Target::Server && conf.is_some_and(|conf| !counts_installed(conf)) {
-            let text = "this file is used only in apps of the configuration directory (--conf-dir)";
-            let place = file.path.display().to_string();
-            report.remarks.push(Remark { place, text: text.to_owned() });
-            continue;
+        let is_examined = target == Target::Directory || !is_of_processes(file);
+        match is_examined {
+            true => examine(&file.path, &file.bytes, settings, &mut report, &mut found),
+            false => report.remarks.extend(about_processes(file, settings, &mut found)),
         }
-        examine(&file.path, &file.bytes, settings, &mut report, &mut found);
     }
+    report.remarks.extend(unused_programs(&package.files, target, &found));
     let needing = needing_splunk(&package.files);
     for program in found.needing_splunk(&needing) {
         let module = needing.get(&program).map_or("splunk", String::as_str);
@@ -174,6 +180,98 @@ impl Package {
                 .to_owned(),
         })
     }
+}
+
+/// The kinds of modular inputs that an app declares.
+fn modular_kinds(files: &[PackedFile], registry: &Registry) -> BTreeSet<String> {
+    let spec = files.iter().find(|file| file.path == Path::new(INPUTS_SPEC));
+    let text = spec.map(|file| String::from_utf8_lossy(&file.bytes)).unwrap_or_default();
+    let stanzas = ConfFile::parse(INPUTS_SPEC, &text).stanzas;
+    let names = stanzas.iter().map(|stanza| stanza.name.as_str());
+    let names = names.filter(|name| is_other_kind(name, registry));
+    names.filter_map(|name| Some(name.split_once("://")?.0.to_owned())).collect()
+}
+
+/// Whether a file counts only in a directory of configuration.
+fn is_of_processes(file: &PackedFile) -> bool {
+    let counts = conf_of(&file.path).is_none_or(counts_installed);
+    !counts && is_in_layer(&file.path) && unused(&file.path, &file.bytes).is_none()
+}
+
+/// Returns the remarks about a file that counts only in a directory of configuration.
+fn about_processes(file: &PackedFile, registry: &Registry, found: &mut Found) -> Vec<Remark> {
+    let place = file.path.display().to_string();
+    let mut remarks = Vec::new();
+    let mut others = 1;
+    if conf_of(&file.path) == Some(INPUTS) {
+        // Modular inputs do not count there either.
+        let inputs = ConfFile::parse(&place, &String::from_utf8_lossy(&file.bytes)).stanzas;
+        let is_modular = |stanza: &&Stanza| is_modular(stanza, &found.modular_kinds, registry);
+        let modular: Vec<&Stanza> = inputs.iter().filter(is_modular).collect();
+        others = inputs.iter().filter(|stanza| stanza.name != DEFAULT).count() - modular.len();
+        remarks.extend(modular.iter().map(|stanza| not_run(stanza)));
+        found.modular_inputs.extend(modular.iter().map(|stanza| stanza.name.clone()));
+    }
+    if others > 0 || remarks.is_empty() {
+        let text = "this file is used only in apps of the configuration directory (--conf-dir)";
+        remarks.push(Remark { place, text: text.to_owned() });
+    }
+    remarks
+}
+
+/// The remark about a modular input.
+fn not_run(stanza: &Stanza) -> Remark {
+    let text = "modular inputs of apps are not run".to_owned();
+    Remark { place: stanza.place.to_string(), text }
+}
+
+/// Returns the remarks about the files in the folder of programs that nothing runs.
+fn unused_programs<'a>(
+    files: &'a [PackedFile],
+    target: Target,
+    found: &Found,
+) -> impl Iterator<Item = Remark> + use<'a> {
+    let run = found.programs();
+    let text = match target {
+        Target::Server => {
+            "of the programs of an app, only those of commands.conf and of lookups are run, with the modules \
+             that they import"
+        }
+        Target::Directory => {
+            "of the programs of an app, only those of commands.conf, of lookups and of inputs are run, with the \
+             modules that they import"
+        }
+    };
+    let programs = files.iter().filter(|file| file.path.starts_with(PROGRAMS));
+    let is_run = move |file: &&PackedFile| {
+        let name = file.path.strip_prefix(PROGRAMS).ok().and_then(Path::to_str);
+        name.is_some_and(|name| run.contains(name))
+    };
+    let unused = programs.filter(move |file| !is_run(file));
+    unused.map(move |file| Remark { place: file.path.display().to_string(), text: text.to_owned() })
+}
+
+/// The name of a configuration file, without `.conf`.
+fn conf_of(path: &Path) -> Option<&str> {
+    path.file_name()?.to_str()?.strip_suffix(".conf")
+}
+
+/// Whether a file is directly in one of the folders whose `.conf` files are read.
+fn is_in_layer(path: &Path) -> bool {
+    LAYERS.iter().any(|folder| path.parent() == Some(Path::new(folder)))
+}
+
+/// Why a file is not used.
+fn unused(path: &Path, bytes: &[u8]) -> Option<&'static str> {
+    let name = path.file_name().filter(|_| is_in_layer(path))?.to_str()?;
+    let (_, why) = UNUSED.iter().find(|(file, _)| *file == name)?;
+    // Settings of the console are used.
+    let is_endpoint = |stanza: &Stanza| !["settings", DEFAULT].contains(&stanza.name.as_str());
+    let has_endpoints = || {
+        let file = ConfFile::parse(name, &String::from_utf8_lossy(bytes));
+        file.stanzas.iter().any(is_endpoint)
+    };
+    (name != WEB || has_endpoints()).then_some(*why)
 }
 
 /// Whether a file is a page of a kind, which the console shows.
@@ -210,9 +308,19 @@ fn examine(
     report: &mut Installed,
     found: &mut Found,
 ) {
+    // They depend on the settings.
+    if path.starts_with(PROGRAMS) {
+        return;
+    }
     let shown = path.display().to_string();
-    if let Some((_, why)) = UNUSED.iter().find(|(part, _)| path.starts_with(part)) {
-        report.remarks.push(Remark { place: shown, text: (*why).to_owned() });
+    if let Some(why) = unused(path, bytes) {
+        report.remarks.push(Remark { place: shown.clone(), text: why.to_owned() });
+        match conf_of(path) {
+            Some(conf) => {
+                found.unused(conf, &ConfFile::parse(&shown, &String::from_utf8_lossy(bytes)));
+            }
+            None => found.has_set_up_page = true,
+        }
         return;
     }
     if let Some(text) = unserved(path) {
@@ -229,11 +337,11 @@ fn examine(
         }));
         return;
     }
-    let Some(conf) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".conf")) else {
+    let Some(conf) = conf_of(path) else {
         found.file(path);
         return;
     };
-    if !LAYERS.iter().any(|folder| path.parent() == Some(Path::new(folder))) {
+    if !is_in_layer(path) {
         let text = "of .conf files, only those in default and local of the app are read".to_owned();
         report.remarks.push(Remark { place: shown, text });
         return;
@@ -251,11 +359,12 @@ fn examine(
         report.remarks.push(Remark { place: shown, text });
         return;
     }
+    let mut used = file.stanzas.len();
     for stanza in &file.stanzas {
-        if conf == INPUTS && is_modular(stanza, registry) {
-            let text = "modular inputs of apps are not run".to_owned();
-            report.remarks.push(Remark { place: stanza.place.to_string(), text });
-            found.modular_input(&stanza.name);
+        if conf == INPUTS && is_modular(stanza, &found.modular_kinds, registry) {
+            report.remarks.push(not_run(stanza));
+            found.modular_inputs.insert(stanza.name.clone());
+            used -= 1;
             continue;
         }
         let unused = (conf == "transforms").then(|| without_effect(stanza)).flatten();
@@ -266,8 +375,10 @@ fn examine(
     }
     found.settings(conf, &file);
     match report.used.iter_mut().find(|(known, _)| known == conf) {
-        Some((_, count)) => *count += file.stanzas.len(),
-        None => report.used.push((conf.to_owned(), file.stanzas.len())),
+        Some((_, count)) => *count += used,
+        // Nothing but modular inputs.
+        None if used == 0 && used < file.stanzas.len() => {}
+        None => report.used.push((conf.to_owned(), used)),
     }
 }
 
@@ -280,10 +391,107 @@ fn unreadable(warnings: &[Warning]) -> impl Iterator<Item = Remark> {
     first.chain(others).map(|(place, text)| Remark { place: place.to_string(), text })
 }
 
-/// Whether a stanza of `inputs.conf` is an input of a kind that an app defines, such as `snow://cmdb`.
-fn is_modular(stanza: &Stanza, registry: &Registry) -> bool {
-    let Some((kind, _)) = stanza.name.split_once("://") else { return false };
-    let declared =
-        |setting: &&conf::Setting| !setting.stanza.is_empty() && setting.is_in(&stanza.name);
+/// Whether a stanza of `inputs.conf` is an input of a kind that an app defines, such as `snow://cmdb`, or has
+/// the defaults of one of these `kinds`.
+fn is_modular(stanza: &Stanza, kinds: &BTreeSet<String>, registry: &Registry) -> bool {
+    kinds.contains(&stanza.name) || is_other_kind(&stanza.name, registry)
+}
+
+/// Whether an input is of a kind that Karst does not have.
+fn is_other_kind(name: &str, registry: &Registry) -> bool {
+    let Some((kind, _)) = name.split_once("://") else { return false };
+    let declared = |setting: &&conf::Setting| !setting.stanza.is_empty() && setting.is_in(name);
     !PLAIN_INPUTS.contains(&kind) && !registry.settings(INPUTS).any(|setting| declared(&setting))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lines of the report about an app with these files: remarks, and then gains.
+    fn told(files: &[(&str, &str)], target: Target) -> Vec<String> {
+        const INPUTS: &[conf::Setting] = &[conf::Setting {
+            stanza: "script://<program>",
+            ..conf::Setting::without_effect("inputs", "index")
+        }];
+        let file = |(path, text): &(&str, &str)| PackedFile {
+            path: path.into(),
+            bytes: text.as_bytes().to_vec(),
+            executable: false,
+        };
+        let files = files.iter().map(file).collect();
+        let package = Package { app: "ta".to_owned(), files, links: Vec::new() };
+        let settings = Registry::new(&[knowledge::settings::DECLARED, &[INPUTS]]);
+        let report = report(&package, target, &settings);
+        let remarks = report.remarks.iter().map(|one| format!("{}: {}", one.place, one.text));
+        let gains = report.gains.iter().map(|gain| format!("{} {}", gain.what, gain.text));
+        remarks.chain(gains).collect()
+    }
+
+    #[test]
+    fn what_runs_nowhere_is_named_in_both_kinds_of_installation() {
+        let files = [
+            ("README/inputs.conf.spec", "[snow://<name>]\ntable = <string>\n"),
+            ("default/alert_actions.conf", "[page]\nlabel = x\n[mail]\n"),
+            ("default/inputs.conf", "[snow]\ninterval = 60\n[snow://a]\ntable = b\n"),
+            ("default/restmap.conf", "[script:one]\nmatch = /one\n[global]\nx = 1\n"),
+            ("default/setup.xml", "<setup/>"),
+            ("default/web.conf", "[expose:one]\npattern = one\n"),
+        ];
+        for target in [Target::Server, Target::Directory] {
+            let wanted = [
+                "default/alert_actions.conf: alert actions of apps are not run",
+                "default/inputs.conf:1: modular inputs of apps are not run",
+                "default/inputs.conf:3: modular inputs of apps are not run",
+                "default/restmap.conf: REST endpoints of apps are not served",
+                "default/setup.xml: set-up pages of apps are not shown: write what it sets into files of the app",
+                "default/web.conf: custom endpoints and static pages of apps are not served; their dashboards are shown",
+                "modular inputs 1, which are not run",
+                "alert actions 2, which are not run",
+                "REST endpoints 1, which are not served",
+                "set-up pages 1, not shown",
+            ];
+            assert_eq!(told(&files, target), wanted, "{target:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_a_process_counts_only_in_a_directory_and_only_in_a_layer() {
+        let files = [
+            ("default/inputs.conf", "[snow://a]\n[fifo:///a]\n"),
+            ("default/web.conf", "[settings]\nmax_upload_size = 7\n"),
+            ("inputs.conf", "[fifo:///b]\n"),
+        ];
+        let of_directory =
+            "this file is used only in apps of the configuration directory (--conf-dir)";
+        let wanted = [
+            format!("default/inputs.conf: {of_directory}"),
+            "default/inputs.conf:1: modular inputs of apps are not run".to_owned(),
+            format!("default/web.conf: {of_directory}"),
+            "inputs.conf: of .conf files, only those in default and local of the app are read"
+                .to_owned(),
+        ];
+        assert_eq!(told(&files, Target::Server)[..4], wanted);
+    }
+
+    #[test]
+    fn programs_that_are_run_are_not_reported() {
+        let files = [
+            ("bin/input.sh", ""),
+            ("bin/look.py", ""),
+            ("bin/other.py", ""),
+            ("bin/run.py", ""),
+            ("default/commands.conf", "[run]\n"),
+            ("default/inputs.conf", "[script://./bin/input.sh -x]\nindex = a\n"),
+            ("default/transforms.conf", "[l]\nexternal_cmd = look.py a b\nfields_list = a, b\n"),
+        ];
+        let unused = |target| {
+            let told = told(&files, target).into_iter();
+            let about =
+                told.filter_map(|line| Some(line.split_once(": of the programs")?.0.to_owned()));
+            about.collect::<Vec<_>>()
+        };
+        assert_eq!(unused(Target::Server), ["bin/input.sh", "bin/other.py"]);
+        assert_eq!(unused(Target::Directory), ["bin/other.py"]);
+    }
 }

@@ -393,11 +393,12 @@ fn a_packed_app_is_installed_with_a_report() {
     let settings = Registry::new(&[knowledge::settings::DECLARED, &[INPUTS]]);
     let report = install(&request, &settings).unwrap();
     assert_eq!((report.app.as_str(), report.files), ("ta_web", 6));
-    let used = [("inputs", 2), ("macros", 1), ("props", 1), ("transforms", 1)];
+    let used = [("inputs", 1), ("macros", 1), ("props", 1), ("transforms", 1)];
     assert_eq!(report.used, used.map(|(name, count)| (name.to_owned(), count)));
     let gains: Vec<String> =
         report.gains.iter().map(|g| format!("{} {}", g.what, g.text)).collect();
-    assert_eq!(gains, ["fields 1 rule for 1 stanza of props.conf", "macros 1", "inputs 1"]);
+    let fields = "fields 1 rule for 1 stanza of props.conf";
+    assert_eq!(gains, [fields, "macros 1", "inputs 1", "modular inputs 1, which are not run"]);
     let remarks: Vec<String> =
         report.remarks.iter().map(|r| format!("{}: {}", r.place, r.text)).collect();
     assert!(remarks[0].starts_with("bin/run.py: of the programs of an app"), "{remarks:?}");
