@@ -40,6 +40,9 @@ pub(super) struct Found {
 /// Configuration files of an app that contain searches.
 const CONFS: [&str; 3] = ["savedsearches.conf", "macros.conf", "eventtypes.conf"];
 
+/// The first bytes of gzip files.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
 /// Reads the searches of files, of files below directories, and of standard input.
 pub(super) fn read(
     paths: &[PathBuf],
@@ -57,20 +60,37 @@ pub(super) fn read(
             let mut files = Vec::new();
             walk(path, &mut files)?;
             for file in files {
-                found.extend(read_file(&file, kind, multiline)?);
+                match read_text(&file)? {
+                    Some(text) => found.extend(of_file(&file, &text, kind, multiline)?),
+                    None => eprintln!("karst: skipped {}", not_text(&file)),
+                }
             }
         } else {
-            found.extend(read_file(path, kind, multiline)?);
+            let text = read_text(path)?.with_context(|| not_text(path))?;
+            found.extend(of_file(path, &text, kind, multiline)?);
         }
     }
     Ok(found)
 }
 
-fn read_file(path: &Path, kind: Option<FileKind>, multiline: bool) -> Result<Vec<Found>> {
+/// Reads a file; `None` if it is not text, such as a packed app, whose suffix may be that of searches.
+fn read_text(path: &Path) -> Result<Option<String>> {
     let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let text = String::from_utf8_lossy(&bytes);
+    let is_text = !bytes.starts_with(&GZIP) && !bytes.contains(&0);
+    Ok(is_text.then(|| String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// What a file is that is not text, and what to do.
+fn not_text(path: &Path) -> String {
+    let path = path.display();
+    format!(
+        "{path}: not a text; to check the searches of a packed app, unpack it and give its directory"
+    )
+}
+
+fn of_file(path: &Path, text: &str, kind: Option<FileKind>, multiline: bool) -> Result<Vec<Found>> {
     let kind = kind.or_else(|| kind_of(path)).unwrap_or(FileKind::Text);
-    of(&path.display().to_string(), &text, kind, multiline)
+    of(&path.display().to_string(), text, kind, multiline)
 }
 
 /// The files below a directory that may contain searches, sorted by name.
@@ -204,6 +224,26 @@ mod tests {
         ];
         assert_eq!(shown.collect::<Vec<_>>(), wanted);
         assert_eq!(found[0].text, "index=x \n| head");
+    }
+
+    #[test]
+    fn packed_apps_are_not_read_as_text() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let write = |name: &str, bytes: &[u8]| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, bytes).expect("written");
+            path
+        };
+        let packed = write("packed.spl", b"\x1f\x8bindex=a\n");
+        let tar = write("tar.spl", b"ta/default/app.conf\0\0\n");
+        write("text.spl", "index=b # \u{e4}\n".as_bytes());
+        let found = read(&[folder.path().to_owned()], None, false).expect("read");
+        let files: Vec<&str> = found.iter().map(|search| search.file.as_str()).collect();
+        assert_eq!(files, [folder.path().join("text.spl").to_str().expect("a name")]);
+        for path in [packed, tar] {
+            let error = read(&[path], None, false).expect_err("not a text").to_string();
+            assert!(error.contains("unpack it"), "{error}");
+        }
     }
 
     #[test]
