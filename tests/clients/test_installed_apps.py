@@ -2,7 +2,6 @@
 
 import io
 import json
-import random
 import tarfile
 
 import pytest
@@ -444,23 +443,3 @@ def test_all_processes_of_a_cluster_work_by_an_app_that_one_of_them_installs(tmp
         cluster.stop()
     finally:
         cluster.kill()
-
-
-def own_memory(server):
-    """Memory of the process's own, in MB."""
-    with open(f"/proc/{server.process.pid}/status") as status:
-        return int(status.read().split("RssAnon:")[1].split()[0]) // 1024
-
-
-def test_the_memory_of_a_large_app_is_released_after_each_update(server):
-    made = random.Random(7)
-    large = {f"appserver/static/{n}.png": made.randbytes(made.randrange(100, 20_000)).hex() for n in range(1_500)}
-    app = archive(files(**large))
-    assert upload(server, app).status == 201
-    for _ in range(3):
-        assert upload(server, app, "&update=1").status == 201
-    before = own_memory(server)
-    for _ in range(10):
-        assert upload(server, app, "&update=1").status == 201
-    # The app has 30 MB: kept by each thread that reads it, it would be 300 MB.
-    assert own_memory(server) - before < 120

@@ -119,8 +119,12 @@ impl Found {
         let names = file.stanzas.iter().map(|stanza| &stanza.name).filter(|name| *name != DEFAULT);
         match conf {
             "alert_actions" => self.alert_actions.extend(names.cloned()),
-            // Such as `script:<name>` and `admin_external:<name>`.
-            "restmap" => self.endpoints.extend(names.filter(|name| name.contains(':')).cloned()),
+            // Such as `script:<name>` and `admin_external:<name>`; `admin:<name>` only groups these.
+            "restmap" => {
+                let is_endpoint =
+                    |name: &&String| name.contains(':') && !name.starts_with("admin:");
+                self.endpoints.extend(names.filter(is_endpoint).cloned());
+            }
             _ => {}
         }
     }

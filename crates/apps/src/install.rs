@@ -208,7 +208,8 @@ fn about_processes(file: &PackedFile, registry: &Registry, found: &mut Found) ->
         let inputs = ConfFile::parse(&place, &String::from_utf8_lossy(&file.bytes)).stanzas;
         let is_modular = |stanza: &&Stanza| is_modular(stanza, &found.modular_kinds, registry);
         let modular: Vec<&Stanza> = inputs.iter().filter(is_modular).collect();
-        others = inputs.iter().filter(|stanza| stanza.name != DEFAULT).count() - modular.len();
+        let is_other = |stanza: &&Stanza| stanza.name != DEFAULT && !is_modular(stanza);
+        others = inputs.iter().filter(is_other).count();
         remarks.extend(modular.iter().map(|stanza| not_run(stanza)));
         found.modular_inputs.extend(modular.iter().map(|stanza| stanza.name.clone()));
     }
@@ -394,7 +395,8 @@ fn unreadable(warnings: &[Warning]) -> impl Iterator<Item = Remark> {
 /// Whether a stanza of `inputs.conf` is an input of a kind that an app defines, such as `snow://cmdb`, or has
 /// the defaults of one of these `kinds`.
 fn is_modular(stanza: &Stanza, kinds: &BTreeSet<String>, registry: &Registry) -> bool {
-    kinds.contains(&stanza.name) || is_other_kind(&stanza.name, registry)
+    let name = &stanza.name;
+    (name != DEFAULT && kinds.contains(name)) || is_other_kind(name, registry)
 }
 
 /// Whether an input is of a kind that Karst does not have.
@@ -434,7 +436,10 @@ mod tests {
             ("README/inputs.conf.spec", "[snow://<name>]\ntable = <string>\n"),
             ("default/alert_actions.conf", "[page]\nlabel = x\n[mail]\n"),
             ("default/inputs.conf", "[snow]\ninterval = 60\n[snow://a]\ntable = b\n"),
-            ("default/restmap.conf", "[script:one]\nmatch = /one\n[global]\nx = 1\n"),
+            (
+                "default/restmap.conf",
+                "[admin:a]\nmembers = one\n[script:one]\nmatch = /one\n[global]\nx = 1\n",
+            ),
             ("default/setup.xml", "<setup/>"),
             ("default/web.conf", "[expose:one]\npattern = one\n"),
         ];
@@ -472,6 +477,19 @@ mod tests {
                 .to_owned(),
         ];
         assert_eq!(told(&files, Target::Server)[..4], wanted);
+    }
+
+    #[test]
+    fn defaults_of_all_inputs_are_no_modular_input_whatever_the_app_declares() {
+        let files = [
+            ("README/inputs.conf.spec", "[default://<name>]\n"),
+            ("default/inputs.conf", "[default]\nindex = a\n"),
+        ];
+        let wanted = [
+            "default/inputs.conf: this file is used only in apps of the configuration directory (--conf-dir)",
+            "modular inputs 1, which are not run",
+        ];
+        assert_eq!(told(&files, Target::Server), wanted);
     }
 
     #[test]

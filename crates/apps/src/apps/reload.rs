@@ -317,7 +317,12 @@ mod tests {
             std::future::ready(())
         };
         apps.reload(move || read(&again), none, refused).await.unwrap_err();
-        apps.reload(move || read(&from), end, |_, _| Ok(())).await.unwrap();
+        let read = move || {
+            // The allocator releases the memory of rules that are read on a thread that ends.
+            assert_eq!(std::thread::current().name(), Some("karst-apps"));
+            read(&from)
+        };
+        apps.reload(read, end, |_, _| Ok(())).await.unwrap();
         assert_eq!(ended, [(true, "doors".to_owned()), (true, "lifts".to_owned())]);
         assert_eq!(["doors", "lifts", "gates"].map(in_force), [false, false, true]);
     }
