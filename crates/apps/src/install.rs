@@ -253,7 +253,7 @@ fn unused_programs<'a>(
 }
 
 /// The name of a configuration file, without `.conf`.
-fn conf_of(path: &Path) -> Option<&str> {
+pub(crate) fn conf_of(path: &Path) -> Option<&str> {
     path.file_name()?.to_str()?.strip_suffix(".conf")
 }
 

@@ -15,7 +15,7 @@ use knowledge::Knowledge;
 use super::{Apps, FileRules, Files, State};
 use crate::Error;
 use crate::blocking::blocking_apart;
-use crate::install::counts_installed;
+use crate::install::{conf_of, counts_installed};
 use crate::objects::with_objects;
 
 /// The file with inputs, which are changed while they run.
@@ -43,18 +43,13 @@ pub struct Reloaded {
 impl Reloaded {
     /// Returns the changed files with settings that take effect at the next start only.
     pub fn restart_required(&self) -> impl Iterator<Item = &str> {
-        let is_required = move |file: &&str| match conf(file) {
+        let is_required = move |file: &&str| match conf_of(Path::new(file)) {
             Some(INPUTS) => self.http_inputs.contains(*file),
             Some(name) => !counts_installed(name),
             None => false,
         };
         self.changed.iter().map(String::as_str).filter(is_required)
     }
-}
-
-/// The name of a configuration file, without `.conf`.
-fn conf(file: &str) -> Option<&str> {
-    Path::new(file).file_name()?.to_str()?.strip_suffix(".conf")
 }
 
 impl Apps {
