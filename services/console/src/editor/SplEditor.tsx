@@ -22,6 +22,7 @@ import { EditorView, keymap, placeholder } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import { IconIndentIncrease } from '@tabler/icons-react';
 import { useEffect, useRef } from 'react';
+import { flushSync } from 'react-dom';
 import type { Suggestion } from '../api/types';
 import { evalFieldName, fieldName } from '../query/syntax';
 import type { KnownFields } from './fields';
@@ -161,7 +162,8 @@ function extensions(latest: Latest) {
     EditorView.updateListener.of((update) => {
       if (!update.docChanged) return;
       const text = update.state.doc.toString();
-      if (text !== latest.current.value) latest.current.onChange(text);
+      // At once: a text that came back later would replace what was typed meanwhile.
+      if (text !== latest.current.value) flushSync(() => latest.current.onChange(text));
     }),
   ];
 }
