@@ -263,7 +263,7 @@ mod tests {
         words.end(&batch, None, MOST);
         assert!(words.begin(&batch, MOST), "the first one was stopped");
         words.end(&batch, Some(&filters(&batch)), MOST);
-        let found = words.find(&[batch.clone()]);
+        let found = words.find(std::slice::from_ref(&batch));
         assert_eq!(found[0].as_ref().unwrap().granules(), 3);
         assert!(!words.begin(&batch, MOST));
     }
