@@ -316,9 +316,8 @@ impl InstalledApps {
         let in_force = self.all()?;
         let mut apps = BTreeMap::new();
         for Package { app, files, .. } in packages {
-            let before = in_force.get(&app).map(|known| known.manifest.as_str());
             let files = listed(files).await?;
-            let mut installation = self.store_version(&app, files, before, by).await?;
+            let mut installation = self.store_version(&app, files, by).await?;
             let same = in_force.get(&app).filter(|known| known.manifest == installation.manifest);
             if let Some(same) = same {
                 installation = same.clone();

@@ -204,21 +204,18 @@ impl InstalledApps {
         let new: Vec<PackedFile> = files.into_iter().filter(|file| !is_kept(file)).collect();
         let mut all = listed(new).await?;
         all.extend(kept);
-        let before = before.as_ref().map(|before| before.manifest.as_str());
-        let installation = self.store_version(&app, all, before, by).await?;
+        let installation = self.store_version(&app, all, by).await?;
         let json =
             serde_json::to_value(&installation).map_err(|error| damaged(app.clone(), &error))?;
         self.catalog.put_document(KIND, &app, json).await?;
         Ok(())
     }
 
-    /// Stores a version of an app, and copies it to the local disk. `before` is the digest of the manifest in
-    /// force, whose objects may have some of the files.
+    /// Stores a version of an app, and copies it to the local disk.
     pub(crate) async fn store_version(
         &self,
         app: &str,
         mut files: Vec<(Listed, Bytes)>,
-        before: Option<&str>,
         by: &str,
     ) -> Result<Installation, Error> {
         files.sort_by(|(a, _), (b, _)| a.path.cmp(&b.path));
@@ -232,7 +229,7 @@ impl InstalledApps {
         let content = |(file, bytes): &(Listed, Bytes)| (file.sha256.clone(), bytes.clone());
         let contents: Contents = files.iter().map(content).collect();
         let stored = async {
-            self.write_files(app, &files, before).await?;
+            self.write_files(app, &files).await?;
             self.write(app, &digest, text.into()).await
         };
         // An app that cannot be copied here cannot be copied elsewhere either: the copy is tested before the
@@ -393,10 +390,15 @@ impl InstalledApps {
     /// If object storage fails. What is left is deleted with the next installation.
     pub(crate) async fn collect_garbage(&self) -> Result<(), Error> {
         let mut known: BTreeSet<ObjectPath> = BTreeSet::new();
-        // A rollback may need the previous bundle.
-        let previous = Bundles::read(&self.catalog.snapshot())?.previous.unwrap_or_default();
-        for (app, installation) in self.all()?.into_iter().chain(previous.apps) {
+        for (app, installation) in self.all()? {
             known.extend(self.objects_of(&app, &installation.manifest).await?);
+        }
+        // A rollback needs the previous bundle, which the active one is after the next change. Its apps may
+        // have been replaced or removed one by one.
+        let Bundles { active, previous } = Bundles::read(&self.catalog.snapshot())?;
+        for (app, installation) in [active, previous].into_iter().flatten().flat_map(|one| one.apps)
+        {
+            known.extend(self.objects_if_any(&app, &installation.manifest).await?);
         }
         known.extend(self.objects_of_kept().await?);
         let root = ObjectPath::from(ROOT);

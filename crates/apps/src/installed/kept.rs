@@ -18,9 +18,7 @@ use model::EventTime;
 use object_store::path::Path as ObjectPath;
 use object_store::{ObjectStore, ObjectStoreExt};
 
-use super::{
-    AT_ONCE, Directories, InstalledApps, OBJECT_GRACE, ROOT, digests_of, failed, is_older,
-};
+use super::{AT_ONCE, Directories, InstalledApps, ROOT, digests_of, failed, is_older};
 use crate::Error;
 use crate::digest::sha256;
 use crate::installation::{apps_of, listing};
@@ -133,23 +131,6 @@ impl InstalledApps {
         Ok(kept)
     }
 
-    /// Whether the files of a version in force stay in object storage for longer than an installation takes,
-    /// even if another process replaces the version meanwhile: the newest bundle has it, and is kept for the
-    /// retention after it is replaced.
-    pub(super) async fn outlasts_installations(
-        &self,
-        app: &str,
-        manifest: &str,
-    ) -> Result<bool, Error> {
-        if self.retention < OBJECT_GRACE {
-            return Ok(false);
-        }
-        let kept = self.kept().await?;
-        let Some(newest) = kept.first() else { return Ok(false) };
-        let apps = self.bundle(&newest.checksum).await?.unwrap_or_default();
-        Ok(apps.get(app).is_some_and(|noted| noted == manifest))
-    }
-
     async fn not_kept(&self, checksum: &str) -> Result<Error, Error> {
         let kept = self.kept().await?;
         let named: Vec<&str> =
@@ -206,7 +187,11 @@ impl InstalledApps {
 
     /// As [`Self::objects_of`]. Nothing is left of an app whose manifest an earlier version of Karst, which
     /// knows no kept bundles, has deleted.
-    async fn objects_if_any(&self, app: &str, digest: &str) -> Result<Vec<ObjectPath>, Error> {
+    pub(super) async fn objects_if_any(
+        &self,
+        app: &str,
+        digest: &str,
+    ) -> Result<Vec<ObjectPath>, Error> {
         match self.objects_of(app, digest).await {
             Err(Error::Store { source: object_store::Error::NotFound { .. }, .. }) => {
                 Ok(Vec::new())

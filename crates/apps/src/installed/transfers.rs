@@ -42,15 +42,13 @@ impl OnTheWay {
 }
 
 impl InstalledApps {
-    /// Writes the files of a version that object storage does not have, or may not have much longer. `before`
-    /// is the digest of the manifest in force.
+    /// Writes the files of a version that object storage does not have, or may not have much longer.
     pub(super) async fn write_files(
         &self,
         app: &str,
         files: &[(Listed, Bytes)],
-        before: Option<&str>,
     ) -> Result<(), Error> {
-        let mut there = self.staying(app, before).await?;
+        let mut there = self.staying(app).await?;
         let mut writes = Vec::new();
         for (file, bytes) in files {
             if there.insert(file.sha256.clone()) {
@@ -70,24 +68,17 @@ impl InstalledApps {
         self.store.put(&path, bytes.into()).await.map(drop).map_err(failed("write", &path))
     }
 
-    /// The digests of the files of an app in object storage that no process removes as garbage for hours:
-    /// young ones, and those of the version in force while its bundle is kept.
-    async fn staying(&self, app: &str, before: Option<&str>) -> Result<BTreeSet<String>, Error> {
+    /// The digests of the files of an app in object storage that no process removes as garbage for hours.
+    async fn staying(&self, app: &str) -> Result<BTreeSet<String>, Error> {
         let root = ObjectPath::from_iter([ROOT, app]);
         let now = self.clock.now();
-        let (mut staying, mut old) = (BTreeSet::new(), BTreeSet::new());
+        let mut staying = BTreeSet::new();
         let mut listed = self.store.list(Some(&root));
         while let Some(object) = listed.try_next().await.map_err(failed("list", &root))? {
             let written = EventTime(object.last_modified.timestamp_micros());
-            let is_old = is_older(written, now, OBJECT_GRACE / 2);
-            let of_age = if is_old { &mut old } else { &mut staying };
-            of_age.extend(object.location.filename().map(str::to_owned));
-        }
-        let Some(before) = before.filter(|_| !old.is_empty()) else { return Ok(staying) };
-        if self.outlasts_installations(app, before).await? {
-            let manifest = self.manifest(app, before).await?;
-            let in_force = manifest.files.iter().map(|file| &file.sha256);
-            staying.extend(in_force.filter(|digest| old.contains(*digest)).cloned());
+            if !is_older(written, now, OBJECT_GRACE / 2) {
+                staying.extend(object.location.filename().map(str::to_owned));
+            }
         }
         Ok(staying)
     }
