@@ -62,7 +62,8 @@ class Sender(threading.Thread):
         # When each request was acknowledged, in their order.
         self.times = []
         self.uncertain = set()
-        # Events that may be there once more: each request without an answer adds its own.
+        # Events that may be there once more: each request without an answer adds its own, and each one whose answer
+        # says that its events are in the journal (docs/operations.md).
         self.copies = 0
         self.answers = collections.Counter()
 
@@ -94,17 +95,25 @@ class Sender(threading.Thread):
         try:
             headers = {"Authorization": f"Splunk {self.token}"}
             connection.request("POST", "/services/collector/event", body, headers)
-            status = connection.getresponse().status
+            answer = connection.getresponse()
+            status, text = answer.status, answer.read().decode(errors="replace")
         except (OSError, http.client.HTTPException) as error:
             self.answers[f"no answer ({type(error).__name__})"] += 1
             print(f"  {clock()} no answer of {host}: {error}", flush=True)
-            self.uncertain.update(numbers)
-            self.copies += len(numbers)
+            self.is_uncertain(numbers)
             return False
         finally:
             connection.close()
         self.answers[str(status)] += 1
+        if status != 200:
+            print(f"  {clock()} {host} answers {status}: {text}", flush=True)
+        if "in the journal" in text:
+            self.is_uncertain(numbers)
         return status == 200
+
+    def is_uncertain(self, numbers):
+        self.uncertain.update(numbers)
+        self.copies += len(numbers)
 
 
 def refused(sender):
