@@ -130,6 +130,11 @@ impl Chunk {
         let _ = self.pack.set(pack);
     }
 
+    /// A copy that has no pack.
+    fn unpacked(&self) -> Self {
+        Self { pack: OnceLock::new(), ..self.clone() }
+    }
+
     fn len(&self) -> usize {
         self.ids.len()
     }
@@ -453,6 +458,12 @@ impl Buckets {
         let chunk = Arc::make_mut(&mut self.chunks[at]);
         chunk.insert(chunk.position(&key), header);
         self.starts[at] = chunk.last_times[0];
+    }
+
+    /// A copy whose chunks have no packs, as those of a follower.
+    pub(crate) fn unpacked(&self) -> Self {
+        let chunks = self.chunks.iter().map(|chunk| Arc::new(chunk.unpacked())).collect();
+        Self { chunks, ..self.clone() }
     }
 
     /// Returns the chunks, oldest buckets first.

@@ -1,12 +1,11 @@
 //! Atomic changes of the catalog: their checks and their writes.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::{BucketEntry, BucketHeader, BucketSummary, IndexerId};
 use serde_json::Value;
 
-use crate::codec::Shared;
+use crate::codec::{Batch, Shared};
 use crate::commit::Documents;
 use crate::error::Result;
 use crate::summaries::Summaries;
@@ -15,8 +14,7 @@ use crate::{Commit, Discarded, Error, JournalRange, Snapshot, Takeover, codec};
 /// The writes of a group of changes to the database. A later write of a key replaces an earlier one.
 #[derive(Debug, Default)]
 pub(crate) struct Writes {
-    /// Values by key; `None` deletes the key.
-    pub(crate) entries: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    pub(crate) entries: Batch,
     /// Size of keys and values in bytes.
     pub(crate) bytes: usize,
 }
@@ -32,10 +30,12 @@ impl Writes {
         self.entries.insert(key, None);
     }
 
-    /// Adds the entry of the log that repeats the headers. Returns their number.
-    pub(crate) fn log(&mut self, number: u64) -> u64 {
+    /// Makes them the write with this number: adds the number, and the entry of the log that repeats the
+    /// headers. Returns the number of the headers.
+    pub(crate) fn number(&mut self, number: u64) -> u64 {
         let (value, count) = codec::log_value(&self.entries);
         self.put(codec::log_key(number), value);
+        self.put(codec::NUMBER.to_vec(), codec::number_value(number));
         count
     }
 }

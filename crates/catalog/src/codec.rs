@@ -32,6 +32,7 @@ mod header;
 mod packs;
 mod summary;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::{
@@ -72,6 +73,9 @@ pub(crate) const WHOLE_BUCKETS: std::ops::Range<&[u8]> = b"b".as_slice()..b"c".a
 /// Larger decompressed values are treated as damage: a summary has at most a few MiB.
 const MAX_VALUE: usize = 256 << 20;
 const LEVEL: i32 = 3;
+
+/// The entries of one atomic write: values by key; `None` deletes the key.
+pub type Batch = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
 
 /// One decoded entry.
 #[derive(Debug, Clone, PartialEq)]

@@ -24,17 +24,21 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use slatedb::config::ScanOptions;
 use slatedb::{Db, WriteBatch};
 
 use crate::buckets::Chunk;
-use crate::codec::{self, Damage, PackList};
+use crate::codec::{self, Batch, Damage, PackList};
 use crate::error::{Error, Result};
 use crate::snapshot::Snapshot;
 
 /// The headers are packed again when this part of them has changed: a 32nd. It bounds the bytes that packing
 /// writes: all headers, at about 45 bytes each, per 32nd that has changed are 1.4 KB per changed header.
-pub(crate) const PART: usize = 32;
+const PART: usize = 32;
+/// Chunks, each with the number of its pack.
+pub(crate) type Numbered = Vec<(u64, Arc<Chunk>)>;
+
 /// Number of entries that are deleted together.
 const DELETED_TOGETHER: usize = 4_096;
 /// Maximum number of entries that are deleted without having been found: more than the log of a catalog of 5
@@ -68,6 +72,58 @@ impl Packed {
         }
         Ok(Self { list, logged, is_read: false })
     }
+}
+
+/// Where packs are written: the database, or that of a simulation. Each operation returns once it is durable.
+pub(crate) trait Destination: Sync {
+    /// Writes a batch.
+    fn put(&self, batch: Batch) -> BoxFuture<'_, Result<()>>;
+
+    /// Writes packs in one batch.
+    fn put_packs(&self, chunks: Numbered) -> BoxFuture<'_, Result<()>>;
+
+    /// Deletes the entries of a range of keys.
+    fn delete(&self, keys: Range<Vec<u8>>) -> BoxFuture<'_, Result<()>>;
+
+    /// Deletes the log of these writes without reading it.
+    fn delete_unread(&self, writes: Range<u64>) -> BoxFuture<'_, Result<()>>;
+}
+
+/// An open database, and its path.
+struct InDatabase<'a>(&'a Db, &'a str);
+
+impl Destination for InDatabase<'_> {
+    fn put(&self, batch: Batch) -> BoxFuture<'_, Result<()>> {
+        let mut writes = WriteBatch::new();
+        for (key, value) in batch {
+            match value {
+                Some(value) => writes.put(key, value),
+                None => writes.delete(key),
+            }
+        }
+        Box::pin(put(self.0, self.1, writes))
+    }
+
+    fn put_packs(&self, chunks: Numbered) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let batch = encoded(self.1, chunks).await?;
+            put(self.0, self.1, batch).await
+        })
+    }
+
+    fn delete(&self, keys: Range<Vec<u8>>) -> BoxFuture<'_, Result<()>> {
+        Box::pin(delete(self.0, self.1, keys))
+    }
+
+    fn delete_unread(&self, writes: Range<u64>) -> BoxFuture<'_, Result<()>> {
+        Box::pin(delete_unread(self.0, self.1, writes))
+    }
+}
+
+/// Whether the headers are packed again, after a number of writes and of headers that they have changed.
+/// `least`: the setting for small catalogs.
+pub(crate) fn is_due(logged: u64, buckets: usize, least: usize) -> bool {
+    logged >= least.max(buckets / PART) as u64
 }
 
 /// Whether the log has the first and the last of the writes after one, up to another one. A release that
@@ -120,6 +176,16 @@ pub(crate) fn not_used(path: &str, error: &Error) {
 pub(crate) async fn write(
     database: &Db,
     path: &str,
+    state: (Arc<Snapshot>, usize),
+    list: &mut Option<PackList>,
+) -> Result<()> {
+    Box::pin(write_to(&InDatabase(database, path), path, state, list)).await
+}
+
+/// As [`write`], to any destination.
+pub(crate) async fn write_to(
+    to: &dyn Destination,
+    path: &str,
     (snapshot, together): (Arc<Snapshot>, usize),
     list: &mut Option<PackList>,
 ) -> Result<()> {
@@ -138,11 +204,14 @@ pub(crate) async fn write(
         return Err(Error::Store { path: path.to_owned(), what: "pack headers", reason });
     }
     if list.is_none() {
-        *list = Some(Box::pin(begin(database, path)).await?);
+        *list = Some(Box::pin(begin(to, path)).await?);
     }
     let list = list.get_or_insert_default();
     let (mut packs, mut unpacked) = (Vec::new(), Vec::new());
-    for chunk in snapshot.chunks() {
+    let mut chunks: Vec<&Arc<Chunk>> = snapshot.chunks().collect();
+    // The indexes of a snapshot have no order. In the same order each time, numbers in the list are adjacent.
+    chunks.sort_by(|one, other| one.index().cmp(other.index()));
+    for chunk in chunks {
         let pack = chunk.pack().unwrap_or_else(|| {
             let pack = list.next;
             list.next += 1;
@@ -160,23 +229,27 @@ pub(crate) async fn write(
         if some.is_empty() {
             break;
         }
-        let batch = encoded(path, some.clone()).await?;
-        put(database, path, batch).await?;
+        to.put_packs(some.clone()).await?;
         some.iter().for_each(|(pack, chunk)| chunk.set_pack(*pack));
     }
     let kept: HashSet<u64> = packs.iter().copied().collect();
     let (cleaned, next) = (list.cleaned, list.next);
     let new = PackList { number, buckets, ids, cleaned, next, packs };
-    let mut batch = WriteBatch::new();
-    for pack in list.packs.iter().filter(|pack| !kept.contains(*pack)) {
-        batch.delete(codec::pack_key(*pack));
-    }
-    batch.put(codec::PACK_LIST, codec::pack_list_value(&new));
-    put(database, path, batch).await?;
+    let replaced = list.packs.iter().filter(|pack| !kept.contains(*pack));
+    let mut batch: Batch = replaced.map(|pack| (codec::pack_key(*pack), None)).collect();
+    batch.insert(codec::PACK_LIST.to_vec(), Some(codec::pack_list_value(&new)));
+    to.put(batch).await?;
     *list = new;
+    clean_log(to, path, list).await?;
+    tracing::debug!(path, number, packs = all, written, "the headers of buckets are packed");
+    Ok(())
+}
+
+/// Deletes the log of the writes that the packs of a list have.
+async fn clean_log(to: &dyn Destination, path: &str, list: &mut PackList) -> Result<()> {
     if list.cleaned < list.number {
         let writes = list.cleaned + 1..list.number + 1;
-        match Box::pin(delete(database, path, codec::log_keys(writes.clone()))).await {
+        match to.delete(codec::log_keys(writes.clone())).await {
             Ok(()) => {}
             Err(Error::Corrupt { reason, .. }) => {
                 let (first, last) = (writes.start, list.number);
@@ -189,24 +262,21 @@ pub(crate) async fn write(
                      bucket is lost, since headers have entries of their own, but opening the catalog may \
                      take longer; run \"karst catalog check\", which says whether there is other damage"
                 );
-                Box::pin(delete_unread(database, path, writes)).await?;
+                to.delete_unread(writes).await?;
             }
             Err(error) => return Err(error),
         }
         list.cleaned = list.number;
     }
-    tracing::debug!(path, number, packs = all, written, "the headers of buckets are packed");
     Ok(())
 }
 
 /// Prepares a database whose packs have no list that this release can read: deletes the list, then the packs.
 /// It must not be cancelled either.
-async fn begin(database: &Db, path: &str) -> Result<PackList> {
-    let mut batch = WriteBatch::new();
-    batch.delete(codec::PACK_LIST);
-    put(database, path, batch).await?;
+async fn begin(to: &dyn Destination, path: &str) -> Result<PackList> {
+    to.put(Batch::from([(codec::PACK_LIST.to_vec(), None)])).await?;
     let packs = codec::pack_keys(0..u64::MAX);
-    let next = match Box::pin(delete(database, path, packs)).await {
+    let next = match to.delete(packs).await {
         Ok(()) => 1,
         // Packs in a damaged block stay. New ones have numbers far above those that are counted from 1.
         Err(error @ Error::Corrupt { .. }) => {
@@ -218,12 +288,18 @@ async fn begin(database: &Db, path: &str) -> Result<PackList> {
     Ok(PackList { next, ..PackList::default() })
 }
 
+/// Returns key and value of a pack.
+pub(crate) fn entry(pack: u64, chunk: &Chunk) -> std::result::Result<(Vec<u8>, Vec<u8>), Damage> {
+    Ok((codec::pack_key(pack), codec::pack_value(&chunk.encoded())?))
+}
+
 /// Encodes packs on a thread that may be busy for long.
-async fn encoded(path: &str, chunks: Vec<(u64, Arc<Chunk>)>) -> Result<WriteBatch> {
+async fn encoded(path: &str, chunks: Numbered) -> Result<WriteBatch> {
     let encoding = tokio::task::spawn_blocking(move || {
         let mut batch = WriteBatch::new();
         for (pack, chunk) in chunks {
-            batch.put(codec::pack_key(pack), codec::pack_value(&chunk.encoded())?);
+            let (key, value) = entry(pack, &chunk)?;
+            batch.put(key, value);
         }
         Ok::<_, Damage>(batch)
     });

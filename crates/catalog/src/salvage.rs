@@ -124,7 +124,11 @@ pub async fn salvage(store: &Arc<dyn ObjectStore>, path: &str) -> Result<Salvage
 }
 
 /// Compares the buckets that opening reads from packs with the headers that have entries.
-fn difference(path: &str, packed: &Snapshot, headers: &[BucketHeader]) -> Option<String> {
+pub(crate) fn difference(
+    path: &str,
+    packed: &Snapshot,
+    headers: &[BucketHeader],
+) -> Option<String> {
     let is_other = |header: &&BucketHeader| packed.bucket(header.id).as_ref() != Some(*header);
     let mut others = headers.iter().filter(is_other);
     let first = others.next();

@@ -23,7 +23,7 @@ use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, oneshot, wat
 
 use crate::adapter::LastFailure;
 use crate::change::{Change, Writes};
-use crate::codec::{self, PackList, Shared};
+use crate::codec::{PackList, Shared};
 use crate::commit::{Documents, violated_by_name};
 use crate::error::{Result, chain};
 use crate::feed::{Delta, Feed};
@@ -266,8 +266,7 @@ impl Writer {
         let mut failed = None;
         if !writes.entries.is_empty() {
             let number = state.next.number + 1;
-            let changed = writes.log(number);
-            writes.put(codec::NUMBER.to_vec(), codec::number_value(number));
+            let changed = writes.number(number);
             let delta = self.feed.lock().is_some().then(|| Delta::of(number, &writes));
             match self.write(writes).await {
                 Ok(()) => self.publish(state, delta, changed),
@@ -331,8 +330,7 @@ impl Writer {
     /// Starts to pack the headers, unless that is under way, or little has changed since the last time.
     fn pack_if_due(self: &Arc<Self>, state: &mut State) {
         let least = self.settings.pack_changes;
-        let limit = least.max(state.next.len() / packs::PART) as u64;
-        if least == 0 || state.logged < limit {
+        if least == 0 || !packs::is_due(state.logged, state.next.len(), least) {
             return;
         }
         if let Ok(list) = Arc::clone(&self.packs).try_lock_owned() {

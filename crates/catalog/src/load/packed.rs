@@ -110,6 +110,15 @@ async fn read_packs(database: &Db, path: &str, list: &PackList) -> Result<Packs>
 pub(crate) fn of_entries(
     entries: &BTreeMap<Vec<u8>, Bytes>,
 ) -> std::result::Result<Option<Snapshot>, Damage> {
+    Ok(with_headers(Snapshot::default(), entries)?.map(|(snapshot, ..)| snapshot))
+}
+
+/// Adds the buckets of packs and log to a state without buckets; `None` if the entries have no list of packs.
+/// Also returns the parts that headers share, and the number of writes and changed headers in the log.
+pub(crate) fn with_headers(
+    others: Snapshot,
+    entries: &BTreeMap<Vec<u8>, Bytes>,
+) -> std::result::Result<Option<(Snapshot, Shared, u64)>, Damage> {
     let Some(list) = entries.get(codec::PACK_LIST) else { return Ok(None) };
     let list = codec::pack_list(list)?;
     let number = match entries.get(codec::NUMBER) {
@@ -131,8 +140,7 @@ pub(crate) fn of_entries(
         let key = codec::log_key(write);
         take_log(&mut log, &key, entries.get(&key).ok_or_else(|| gap(write))?)?;
     }
-    let joined = join(Snapshot::default(), packs, (list.buckets, list.ids), &log.writes);
-    joined.map(|(snapshot, ..)| Some(snapshot))
+    join(others, packs, (list.buckets, list.ids), &log.writes).map(Some)
 }
 
 /// Returns ranges of keys with equal numbers of these packs.
