@@ -22,6 +22,7 @@ mod connection;
 mod directory;
 mod held;
 mod identity;
+pub mod incarnation;
 mod leaving;
 mod maintenance;
 mod objects;

@@ -469,7 +469,7 @@ async fn begin_incarnation(
     };
     let before = catalog.snapshot();
     let at = (data.as_path(), options.new_instance);
-    let incarnation = Incarnation::begin(catalog, at, known, &place).await?;
+    let incarnation = incarnation::begin(catalog, at, known, &place).await?;
     if is_new {
         former_directory::report(&before, (incarnation.indexer, &place));
     }

@@ -97,7 +97,6 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::server::incarnation::Incarnation;
 
     const FORMER: IndexerId = IndexerId(Uuid::from_u128(1));
     const OWN: IndexerId = IndexerId(Uuid::from_u128(2));
@@ -119,7 +118,7 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         assert!(incarnation::is_new(data.path()).unwrap());
         let place = place(data.path(), address);
-        Incarnation::begin(&catalog, (data.path(), false), FORMER, &place).await.unwrap();
+        incarnation::begin(&catalog, (data.path(), false), FORMER, &place).await.unwrap();
         assert!(!incarnation::is_new(data.path()).unwrap());
         (catalog, data)
     }

@@ -2,37 +2,18 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::sync::Arc;
+
 use catalog::Commit;
 use model::{BucketEntry, BucketId, BucketState, BucketSummary, EventTime, IndexName};
 use object_store::memory::InMemory;
+use peers::incarnation::FORMER;
+use serde_json::json;
 
 use super::*;
 
-#[test]
-fn a_start_continues_if_the_last_start_with_the_id_was_of_the_directory() {
-    let [current, begun, other, former] = [1, 2, 3, 4].map(number);
-    let noted = IncarnationFile {
-        current: Some(current),
-        begun: vec![begun],
-        former: vec![former],
-        ..IncarnationFile::new(id(), None)
-    };
-    for has_records in [false, true] {
-        for recorded in [Some(current), Some(begun)] {
-            let start = decide(Some(&noted), recorded, has_records);
-            assert_eq!(start, Start::Continue, "{recorded:?}");
-        }
-        assert_eq!(decide(Some(&noted), Some(other), has_records), Start::Split);
-        assert_eq!(decide(Some(&noted), Some(former), has_records), Start::Older);
-        assert_eq!(decide(Some(&noted), None, has_records), Start::Older);
-        // A first start that was killed, a first start, or one of an earlier version.
-        let killed = IncarnationFile { current: None, ..noted.clone() };
-        assert_eq!(decide(Some(&killed), None, has_records), Start::Continue);
-        assert_eq!(decide(None, None, has_records), Start::Continue);
-    }
-    assert_eq!(decide(None, Some(other), false), Start::Continue, "a lost disk is restored");
-    assert_eq!(decide(None, Some(other), true), Start::Split, "records of an earlier version");
-}
+/// The kind of the documents of incarnations.
+const KIND: &str = "incarnation";
 
 #[tokio::test]
 async fn a_directory_keeps_its_id_from_start_to_start() {
@@ -53,13 +34,13 @@ async fn a_start_that_ends_between_the_writes_is_not_taken_for_a_copy() {
     // Killed after the change of the catalog.
     let begun = vec![number(7), killed.number];
     let first = before.current.unwrap();
-    write(data.path(), &IncarnationFile { begun, ..before }).unwrap();
+    write(data.path(), &Noted { begun, ..before }).unwrap();
     assert_eq!(begin(&catalog, data.path()).await.indexer, id());
     let former = read(data.path()).unwrap().former;
     assert_eq!(former, [first, killed.number], "a catalog with one of them is older");
     // Killed before it.
     let known = read(data.path()).unwrap();
-    write(data.path(), &IncarnationFile { begun: vec![number(8)], ..known }).unwrap();
+    write(data.path(), &Noted { begun: vec![number(8)], ..known }).unwrap();
     assert_eq!(begin(&catalog, data.path()).await.indexer, id());
 }
 
@@ -81,7 +62,7 @@ async fn the_original_gets_a_new_id_after_a_copy_has_run() {
     assert_eq!(known_id(data.path()), Some(again.indexer));
     // Both continue with their identities.
     let at = (data.path(), false);
-    let next = Incarnation::begin(&catalog, at, again.indexer, &place()).await.unwrap();
+    let next = super::begin(&catalog, at, again.indexer, &place()).await.unwrap();
     assert_eq!(next.indexer, again.indexer);
     assert_eq!(begin(&catalog, copy.path()).await.indexer, id());
 }
@@ -127,7 +108,7 @@ async fn a_catalog_from_before_the_first_number_is_refused_unless_it_is_another_
     assert!(refused.contains(&file) && refused.contains("--new-instance"), "{refused}");
     assert!(refused.contains("was added to it after the copy was made"), "{refused}");
     let at = (data.path(), true);
-    assert_eq!(Incarnation::begin(&older, at, id(), &place()).await.unwrap().indexer, id());
+    assert_eq!(super::begin(&older, at, id(), &place()).await.unwrap().indexer, id());
 
     let rebuilt = catalog().await;
     rebuilt.commit(Commit { add: vec![bucket()], ..Commit::default() }).await.unwrap();
@@ -140,7 +121,7 @@ async fn the_numbers_of_many_starts_are_limited() {
     let (catalog, data) = (catalog().await, tempfile::tempdir().unwrap());
     begin(&catalog, data.path()).await;
     let former = (10..300).map(number).collect();
-    write(data.path(), &IncarnationFile { former, ..read(data.path()).unwrap() }).unwrap();
+    write(data.path(), &Noted { former, ..read(data.path()).unwrap() }).unwrap();
     let first = read(data.path()).unwrap().current.unwrap();
     begin(&catalog, data.path()).await;
     let noted = read(data.path()).unwrap();
@@ -151,7 +132,7 @@ async fn the_numbers_of_many_starts_are_limited() {
 fn a_split_that_was_interrupted_is_ended() {
     let data = tempfile::tempdir().unwrap();
     let indexer = IndexerId(number(5));
-    write(data.path(), &IncarnationFile::new(indexer, Some(id()))).unwrap();
+    write(data.path(), &Noted::new(indexer, Some(id()))).unwrap();
     fs::write(data.path().join("instance.id"), id().0.to_string()).unwrap();
     assert!(!is_split(data.path()));
     end_split(data.path()).unwrap();
@@ -191,12 +172,12 @@ async fn begin(catalog: &Catalog, data: &Path) -> Incarnation {
     if !file.exists() {
         fs::write(&file, id().0.to_string()).unwrap();
     }
-    Incarnation::begin(catalog, (data, false), id(), &place()).await.unwrap()
+    super::begin(catalog, (data, false), id(), &place()).await.unwrap()
 }
 
 /// Why a start over a directory is refused.
 async fn refused(catalog: &Catalog, data: &Path) -> String {
-    let begun = Incarnation::begin(catalog, (data, false), id(), &place()).await;
+    let begun = super::begin(catalog, (data, false), id(), &place()).await;
     begun.unwrap_err().to_string()
 }
 
