@@ -232,18 +232,18 @@ impl Adopter {
 
     /// Returns which records of a journal are in buckets, although the positions of the catalog do not say
     /// so: those of a rebuilt catalog may be too low, and the same records may have been on the disk of a
-    /// directory that has got a new id since.
+    /// directory that has got a new id since, which may be that of the lost indexer.
     async fn stored_records(
         &self,
-        from: IndexerId,
+        id: SetId,
         journal: &Path,
         committed: &HashMap<StreamRef, JournalPosition>,
     ) -> Result<StoredRecords, Error> {
-        if !restore::is_rebuilt(&self.catalog.snapshot(), from) {
+        let Some(upto) = restore::to_verify_of(&self.catalog.snapshot(), id) else {
             return Ok(StoredRecords::default());
-        }
+        };
         let among = (&self.store, &*self.catalog, self.replicas.is_none());
-        StoredRecords::of_journal(among, journal, committed, JournalPosition(u64::MAX)).await
+        StoredRecords::of_journal(among, journal, committed, upto).await
     }
 
     /// Returns the sets that this indexer owns, after taking over those that the former owner still has.
@@ -380,7 +380,7 @@ impl Adopter {
                 committed.insert((stream.index, stream.lane), position);
             }
         }
-        let stored = self.stored_records(id.indexer, &journal, &committed).await?;
+        let stored = self.stored_records(id, &journal, &committed).await?;
         let keep = restore::kept(&self.catalog.snapshot(), id);
         let states = directory.join("state");
         let segment = self.settings.journal_segment_size;

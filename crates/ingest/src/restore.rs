@@ -130,6 +130,17 @@ fn noted(snapshot: &catalog::Snapshot, indexer: model::IndexerId) -> Option<Veri
     general.map(|_| Verify::All)
 }
 
+/// Returns up to which position the records of a set of another indexer are compared with the buckets when
+/// they are recovered, as by its own next start; `None` if the positions of the catalog are reliable.
+pub(crate) fn to_verify_of(snapshot: &catalog::Snapshot, id: SetId) -> Option<JournalPosition> {
+    if is_rebuilt(snapshot, id.indexer) {
+        return Some(JournalPosition(u64::MAX));
+    }
+    // Its directory has got this id: records that are stored under the former one are in its logs, too.
+    snapshot.document(KIND, &id.indexer.to_string())?;
+    noted(snapshot, id.indexer)?.upto(id.set)
+}
+
 /// Returns the planned objects of a set that are kept; `None` if the catalog was not rebuilt since.
 pub(crate) fn kept(snapshot: &catalog::Snapshot, id: SetId) -> Option<Kept> {
     // An indexer over another directory has a document of its own, too.
@@ -196,6 +207,24 @@ mod tests {
         catalog.put_document(&kind, &name, content).await.unwrap();
         let kept = kept(&catalog.snapshot(), id).unwrap();
         assert_eq!((kept.upto, kept.at), (JournalPosition(u64::MAX), Some(EventTime(9))));
+        catalog.close().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_recovery_compares_the_records_that_the_indexer_has_from_before_its_id() {
+        let store = Arc::new(object_store::memory::InMemory::new());
+        let (clock, settings) = (Arc::new(runtime::SystemClock), catalog::Settings::default());
+        let catalog = catalog::Catalog::open(store, "catalog", settings, clock).await.unwrap();
+        let indexer = model::IndexerId(Uuid::from_u128(1));
+        let upto = |set| to_verify_of(&catalog.snapshot(), SetId { indexer, set });
+        assert_eq!(upto(0), None);
+        let note = async |content| {
+            catalog.put_document(KIND, &indexer.to_string(), content).await.unwrap();
+        };
+        note(json!({ "all": true })).await;
+        assert_eq!(upto(0), Some(JournalPosition(u64::MAX)));
+        note(json!({ "sets": { "0": 7 } })).await;
+        assert_eq!((upto(0), upto(1)), (Some(JournalPosition(7)), None));
         catalog.close().await.unwrap();
     }
 }
