@@ -55,7 +55,7 @@ impl Written {
         self
     }
 
-    /// The same change with an entry of the log that lacks its headers: the deliberate defect of a simulation.
+    /// The same change with an entry of the log that lacks its headers: a deliberate defect of a simulation.
     #[must_use]
     pub fn with_empty_log(mut self) -> Self {
         let (value, _) = codec::log_value(&Batch::new());

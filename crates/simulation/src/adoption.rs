@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use catalog::{Commit, Takeover};
+use catalog::{Commit, JournalRange, Takeover};
 use ingest::simulation::{Existing, delete, seal};
-use model::IndexerId;
+use model::{IndexerId, JournalPosition, StreamId};
 use object_store::ObjectStore;
 use peers::Registration;
 use replication::{NamedCopies, ReplicaStore};
@@ -390,7 +390,47 @@ async fn stored(
         if is_stored {
             return Ok(());
         }
+        store_rest(indexer, from, epochs).await;
         tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Commits the last positions of journals: if buckets had the last records before the indexer got a new
+/// identity, no bucket has these positions.
+async fn store_rest(indexer: &Indexer, from: IndexerId, epochs: &BTreeMap<u16, u64>) {
+    let is_stored = {
+        let memory = indexer.memory.lock();
+        epochs.keys().all(|set| memory.hot.is_stored((from, *set)))
+    };
+    if !is_stored {
+        return;
+    }
+    let mut last: BTreeMap<StreamId, JournalPosition> = BTreeMap::new();
+    {
+        let state = indexer.world.state();
+        let machine = state.machines.get(&indexer.pid());
+        let journals = machine.into_iter().flat_map(|machine| &machine.journals);
+        let compared =
+            journals.filter(|(set, _)| set.0 == from && state.compared.contains_key(*set));
+        for (set, journal) in compared {
+            for record in journal.records() {
+                let (index, lane) = record.stream.clone();
+                let stream = StreamId { indexer: from, set: set.1, index, lane };
+                let known = last.entry(stream).or_default();
+                *known = (*known).max(record.position);
+            }
+        }
+    }
+    if last.is_empty() {
+        return;
+    }
+    let range = |(stream, upto): (&StreamId, &JournalPosition)| {
+        let epoch = epochs.get(&stream.set).copied().unwrap_or_default();
+        JournalRange { stream: stream.clone(), from: None, upto: *upto, epoch }
+    };
+    let commit = Commit { ranges: last.iter().map(range).collect(), ..Commit::default() };
+    if indexer.catalog.commit(commit).await.is_ok() {
+        last.iter().for_each(|(stream, upto)| indexer.release(stream, *upto));
     }
 }
 

@@ -4,11 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use catalog::{Catalog, Changes, Commit, Documents, Rules, Snapshot};
+use catalog::simulated::{Opened, Packs};
+use catalog::{Catalog, Changes, Commit, Documents, Rules, Snapshot, Written};
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::timeout;
+
+mod packing;
 
 use crate::failover::Failover;
 use crate::network::{self, Answer, Request};
@@ -38,6 +41,11 @@ pub(crate) struct Leading {
     /// Time of the last renewal of the lease: later, the process may no longer be the leader, and after
     /// [`UNRENEWED`] it gives no feed.
     renewed: Mutex<Duration>,
+    packs: Arc<tokio::sync::Mutex<Packs>>,
+    /// Number of writes, and of headers that they have changed, since the headers were last packed.
+    logged: Mutex<u64>,
+    /// Whether it runs the release before packs.
+    is_previous: bool,
 }
 
 fn leading(world: &World, own: Pid) -> Option<Arc<Leading>> {
@@ -70,13 +78,11 @@ pub(crate) async fn documents(world: &Arc<World>, own: Pid, all: Documents) -> A
 async fn change(
     world: &Arc<World>,
     own: Pid,
-    leading: &Leading,
-    apply: impl FnOnce(&mut Rules) -> Result<bool, catalog::Error>,
+    leading: &Arc<Leading>,
+    apply: impl FnOnce(&mut Rules) -> Result<Option<Written>, catalog::Error>,
 ) -> Result<u64, catalog::Error> {
     let mut rules = leading.rules.lock().await;
-    if !apply(&mut rules)? {
-        return Ok(rules.snapshot().number());
-    }
+    let Some(written) = apply(&mut rules)? else { return Ok(rules.snapshot().number()) };
     world.sleep(3, 20).await;
     while world.state().storeless.contains(&own) {
         world.sleep(50, 500).await;
@@ -87,10 +93,13 @@ async fn change(
         supervisor::begin_again(world, own, "another process has opened the catalog");
         return Err(catalog::Error::Fenced { path: "simulated".to_owned() });
     }
-    world.written(Arc::clone(&snapshot));
+    let headers = written.headers;
+    let written = packing::as_its_release(world, leading, written);
+    world.written(Arc::clone(&snapshot), written.batch, !leading.is_previous);
     world.sleep(2, 10).await;
     let number = snapshot.number();
     leading.view.send_replace(snapshot);
+    packing::pack_if_due(world, own, leading, headers);
     Ok(number)
 }
 
@@ -278,18 +287,26 @@ async fn take(world: &World, life: &Life, count: u64) -> bool {
 /// Opens the database, which fences the process that had it open.
 async fn open(world: &World, life: &Life, view: &Arc<watch::Sender<Arc<Snapshot>>>) -> u64 {
     world.sleep(10, 60).await;
-    let opened = {
+    let (opened, is_previous) = {
         let mut state = world.state();
         state.database.opened += 1;
-        state.database.opened
+        (state.database.opened, world.config.previous && state.chance.permille(300))
     };
     world.sleep(10, 60).await;
+    let Opened { snapshot, packs, logged, is_from_packs } = packing::read(world, view, is_previous);
+    let pid = life.pid;
+    world.note(format_args!("{pid} reads packs: {is_from_packs}, previous release: {is_previous}"));
+    view.send_replace(Arc::new(snapshot.clone()));
     let mut state = world.state();
-    let snapshot = Arc::clone(&state.database.state);
-    view.send_replace(Arc::clone(&snapshot));
-    let rules = tokio::sync::Mutex::new(Rules::over(Snapshot::clone(&snapshot)));
-    let renewed = Mutex::new(state.database.lease.renewed);
-    let leading = Arc::new(Leading { opened, rules, view: Arc::clone(view), renewed });
+    let leading = Arc::new(Leading {
+        opened,
+        rules: tokio::sync::Mutex::new(Rules::over(snapshot)),
+        view: Arc::clone(view),
+        renewed: Mutex::new(state.database.lease.renewed),
+        packs: Arc::new(tokio::sync::Mutex::new(packs)),
+        logged: Mutex::new(logged),
+        is_previous,
+    });
     if let Some(process) = state.processes.get_mut(&life.pid) {
         process.leading = Some(leading);
     }

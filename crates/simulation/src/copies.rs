@@ -20,7 +20,7 @@ use crate::Mutant;
 use crate::disk::Copy;
 use crate::network::{self, Answer, Request};
 use crate::process::Pid;
-use crate::world::{World, process};
+use crate::world::World;
 
 /// Requests of a process to the holders of copies.
 #[derive(Debug)]
@@ -38,12 +38,13 @@ impl replication::Calls for Calls {
         message: Bytes,
     ) -> BoxFuture<'a, Result<Bytes, Status>> {
         Box::pin(async move {
-            let to = process(peer);
-            let listed = Registration::all(&self.catalog.snapshot());
-            let is_known = listed.iter().any(|(name, _)| *name == peer.to_string());
-            if !is_known && to != self.pid {
-                return Err(Status::unavailable("it is not in the list of the cluster"));
-            }
+            let listed = Registration::of(&self.catalog.snapshot(), &peer.to_string());
+            let to = match peer == self.world.id_of(self.pid) {
+                true => Some(self.pid),
+                false => listed.and_then(|known| Pid::at(&known.address)),
+            };
+            let unknown = || Status::unavailable("it is not in the list of the cluster");
+            let to = to.ok_or_else(unknown)?;
             let asked = network::ask(&self.world, self.pid, to, Request::Copies(method, message));
             let answered = match asked.await {
                 Ok(Answer::Copies(answer)) => answer,

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::{Bytes, BytesMut};
 use ingest::simulation::Stream;
 use model::{IndexerId, JournalPosition};
+use peers::incarnation::Noted;
 use uuid::Uuid;
 
 /// Number of records per journal segment.
@@ -119,6 +120,11 @@ pub(crate) struct Machine {
     pub(crate) is_restoring: bool,
     /// Number of times that its disk was lost.
     pub(crate) losses: u64,
+    /// The identity of its process, if it is another one than at first. An operator puts it back after the
+    /// loss of the disk.
+    pub(crate) id: Option<IndexerId>,
+    /// What the journal's directory has noted about its starts; synced.
+    pub(crate) noted: Option<Noted>,
 }
 
 impl Machine {
@@ -137,6 +143,6 @@ impl Machine {
 
     /// Replaces the disk by an empty one.
     pub(crate) fn lose_disk(&mut self) {
-        *self = Self { losses: self.losses + 1, ..Self::default() };
+        *self = Self { losses: self.losses + 1, id: self.id, ..Self::default() };
     }
 }

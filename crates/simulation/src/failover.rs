@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::copies::Calls;
 use crate::network::{self, Answer, Request};
-use crate::process::Life;
+use crate::process::{Life, Pid};
 use crate::store::Store;
 use crate::world::{World, identity, process};
 
@@ -43,7 +43,7 @@ pub(crate) struct Failover {
 
 /// The copies of journals as a process sees them.
 pub(crate) fn replicas(world: &Arc<World>, life: &Life, catalog: &Catalog) -> Arc<Replicas> {
-    let own = identity(life.pid);
+    let own = world.id_of(life.pid);
     let known = catalog.clone();
     let peers = move || peers_of(&known.snapshot(), own);
     let (maintained, removed) = (catalog.clone(), catalog.clone());
@@ -69,13 +69,13 @@ pub(crate) fn replicas(world: &Arc<World>, life: &Life, catalog: &Catalog) -> Ar
 /// The other indexers in the list of the cluster.
 pub(crate) fn peers_of(snapshot: &Snapshot, own: IndexerId) -> Vec<replication::Peer> {
     let leaving = peers::leaving(snapshot);
-    let indexers = Registration::all(snapshot).into_iter().filter(|(_, known)| is_indexer(known));
+    let all = Registration::all(snapshot);
+    let indexers = all.iter().filter(|(_, known)| is_indexer(known));
     let others = indexers.filter_map(|(name, known)| {
-        let leaves = leaving.contains_key(&name);
-        let id = id_of(&name).filter(|id| *id != own)?;
-        // Each process has a fixed address and keeps its identity.
-        let is_replaced = false;
-        let Registration { address, site, .. } = known;
+        let leaves = leaving.contains_key(name);
+        let id = id_of(name).filter(|id| *id != own)?;
+        let is_replaced = known.is_replaced(&all);
+        let Registration { address, site, .. } = known.clone();
         Some(replication::Peer { id, address, site, leaves, is_replaced })
     });
     others.collect()
@@ -97,7 +97,7 @@ pub(crate) fn registration(life: &Life, role: &str, local_acks: bool) -> Registr
         roles: vec![role.to_owned()],
         management: String::new(),
         version: String::new(),
-        started: life.number.to_string(),
+        started: life.started(),
         local_acks,
         site: cluster::NO_SITE.to_owned(),
         forwarders: Vec::new(),
@@ -131,7 +131,7 @@ impl Failover {
             tokio::time::sleep(PERIOD).await;
             let Ok((seen, present)) = self.look(&mut logs).await else { continue };
             let actions = takeovers.step(began.elapsed(), &seen);
-            if actions.len() > usize::from(self.world.config.indexers) {
+            if actions.len() > self.world.indexers().len() {
                 self.world.violate(format!("a step decides too much: {actions:?}"));
             }
             for action in actions {
@@ -182,11 +182,14 @@ impl Failover {
     async fn look(&self, logs: &mut Logs) -> Result<(Seen, Present), ingest::Error> {
         let own = self.own();
         let all = Registration::all(&self.catalog.snapshot());
-        let others = all.iter().filter_map(|(name, _)| id_of(name)).filter(|id| *id != own);
-        let asks = others.map(|id| async move {
-            let asked = network::ask(&self.world, self.life.pid, process(id), Request::Ping);
+        let others = all.iter().filter_map(|(name, known)| {
+            let id = id_of(name).filter(|id| *id != own)?;
+            Some((id, Pid::at(&known.address)?))
+        });
+        let asks = others.map(|(id, at)| async move {
+            let asked = network::ask(&self.world, self.life.pid, at, Request::Ping);
             let answer = timeout(Duration::from_secs(1), asked).await;
-            matches!(answer, Ok(Ok(Answer::Here))).then_some(id)
+            matches!(answer, Ok(Ok(Answer::Here(found))) if found == id).then_some(id)
         });
         let mut answered: BTreeSet<IndexerId> =
             join_all(asks).await.into_iter().flatten().collect();

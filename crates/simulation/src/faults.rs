@@ -6,6 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cluster::{Leaving, Wave};
+use model::IndexerId;
+
+mod twins;
 
 use crate::process::Pid;
 use crate::supervisor;
@@ -53,7 +56,12 @@ pub(crate) async fn run(world: &Arc<World>) {
     for pid in world.indexers() {
         world.tasks.spawn(send_events(Arc::clone(world), pid, until));
     }
-    let mut faults = Faults { disks: world.config.disk_losses, stopped: BTreeSet::new() };
+    // What one of two processes with the same identity has of the journals of others is lost.
+    let disks = world.config.disk_losses.saturating_sub(world.config.twins);
+    let mut faults = Faults { disks, stopped: BTreeSet::new() };
+    if world.config.twins > 0 {
+        world.tasks.spawn(twins::run(Arc::clone(world), until));
+    }
     tokio::time::sleep(Duration::from_secs(3)).await;
     while world.now() < until {
         world.sleep(300, 6000).await;
@@ -166,14 +174,12 @@ impl Faults {
         let enough = usize::from(world.config.indexers) > world.config.copies + self.stopped.len();
         let Some(indexer) = world.indexer(victim).filter(|_| enough) else { return };
         // The server refuses it, too.
-        if is_maintained(world) || !self.stopped.insert(victim) {
+        let is_copied = world.truth(|truth| truth.copied.contains(&victim));
+        if is_copied || is_maintained(world) || !self.stopped.insert(victim) {
             return;
         }
-        let leaving = Leaving {
-            started: indexer.life.number.to_string(),
-            force: false,
-            by: "an operator".to_owned(),
-        };
+        let leaving =
+            Leaving { started: indexer.life.started(), force: false, by: "an operator".to_owned() };
         world.note(format_args!("{victim} is asked to leave"));
         let own = Arc::clone(&indexer);
         indexer.life.spawn(async move {
@@ -204,7 +210,8 @@ impl Faults {
 
 fn pause(world: &Arc<World>, victim: Pid) {
     let life = world.state().processes.get(&victim).and_then(|process| process.life.clone());
-    let Some(life) = life else { return };
+    let is_held = world.state().held == Some(victim);
+    let Some(life) = life.filter(|_| !is_held) else { return };
     let is_long = world.permille(400);
     let wait = if is_long { world.millis(8_000, 60_000) } else { world.millis(100, 6_000) };
     world.note(format_args!("{victim} is paused for {wait:?}"));
@@ -300,10 +307,11 @@ async fn restart(world: &Arc<World>) {
     if is_under_way {
         return;
     }
-    let ids = world.indexers().into_iter().map(|pid| crate::world::identity(pid).to_string());
+    let ids: BTreeSet<String> =
+        world.indexers().into_iter().map(|pid| world.id_of(pid).to_string()).collect();
     // Running searches are not counted here, so that they cannot guard the restart.
     let percent = if world.is(Mutant::RestartsAllAtOnce) { 100 } else { 10 };
-    let wave = Wave::new(ids.collect(), Some(percent)).unguarded();
+    let wave = Wave::new(ids.into_iter().collect(), Some(percent)).unguarded();
     world.note(format_args!("a rolling restart begins"));
     let own = Arc::clone(&any);
     any.life.spawn(async move {
@@ -363,6 +371,7 @@ async fn rest(world: &Arc<World>) {
                 indexer.roll_all();
             }
         }
+        twins::separate(world);
         lacking = lacks(world);
         quiet = if lacking.is_empty() { quiet + 1 } else { 0 };
         if quiet == 8 {
@@ -413,6 +422,15 @@ fn lacks(world: &World) -> String {
 }
 
 fn check(world: &World) {
+    let wrong = world.state().database.wrong_packs();
+    if let Some(wrong) = wrong {
+        world.violate(wrong);
+    }
+    let mut open = world.indexers().into_iter().filter_map(|pid| world.indexer(pid));
+    let mut served: BTreeSet<IndexerId> = BTreeSet::new();
+    if let Some(twice) = open.find(|indexer| !served.insert(indexer.id)) {
+        world.violate(format!("two processes run with the identity of {}", twice.pid()));
+    }
     let losses = world.losses();
     let lost = world.truth(|truth| {
         let mut safe = truth.safe(&losses).into_iter();

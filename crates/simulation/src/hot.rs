@@ -170,6 +170,12 @@ impl Hot {
         }
     }
 
+    /// Whether no events of a set wait for their commit.
+    pub(crate) fn is_stored(&self, set: SetKey) -> bool {
+        let mut mine = self.streams.iter().filter(|(s, _)| (s.indexer, s.set) == set);
+        mine.all(|(_, state)| state.open.is_none() && state.rolled.is_empty())
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.streams.values().all(|state| state.open.is_none() && state.rolled.is_empty())
     }

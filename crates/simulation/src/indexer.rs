@@ -14,6 +14,7 @@ use model::{BucketId, IndexName, IndexerId, JournalPlace, JournalPosition, Lane,
 use object_store::ObjectStore;
 use parking_lot::Mutex;
 use peers::Registration;
+use peers::incarnation::Incarnation;
 use replication::Replicas;
 use runtime::Shutdown;
 use tokio::sync::{oneshot, watch};
@@ -60,6 +61,7 @@ pub(crate) struct Memory {
 pub(crate) struct Indexer {
     pub(crate) world: Arc<World>,
     pub(crate) life: Life,
+    pub(crate) incarnation: Incarnation,
     pub(crate) id: IndexerId,
     pub(crate) catalog: Catalog,
     pub(crate) store: Arc<dyn ObjectStore>,
@@ -97,12 +99,12 @@ pub(crate) fn index_of(level: Level) -> IndexName {
 impl Indexer {
     pub(crate) fn new(
         world: &Arc<World>,
-        life: &Life,
+        (life, incarnation): (&Life, Incarnation),
         catalog: Catalog,
         (store, replicas): (Arc<dyn ObjectStore>, Arc<Replicas>),
     ) -> Self {
         let settings = ingest::Settings::default();
-        let (id, fence) = (crate::world::identity(life.pid), Fenced::default());
+        let (id, fence) = (incarnation.indexer, Fenced::default());
         let own = (id, &fence);
         let logs = vec![
             Log::new(Arc::clone(&store), None, own, &settings),
@@ -112,6 +114,7 @@ impl Indexer {
         Self {
             world: Arc::clone(world),
             life: life.clone(),
+            incarnation,
             id,
             catalog,
             store,
@@ -164,6 +167,11 @@ impl Indexer {
         let memory = self.memory.lock();
         let mut sets = self.sets().map(|set| (self.id, set));
         sets.all(|set| snapshot.owner(set.0, set.1).0 <= memory.hot.epoch(set))
+    }
+
+    /// Whether another process has been started with the identity of this one.
+    pub(crate) fn is_superseded(&self, snapshot: &Snapshot) -> bool {
+        !self.world.is(Mutant::IgnoresIncarnations) && self.incarnation.is_over(snapshot)
     }
 
     /// Submits an event. Returns its durability when it is acknowledged, or `None` if it is not.
@@ -381,22 +389,24 @@ pub(crate) async fn run(world: Arc<World>, life: Life) {
             life.spawn(leaving::move_copies(Arc::clone(&indexer)));
             life.spawn(leaving::restart_when_told(Arc::clone(&indexer)));
             life.spawn(clean_copies(Arc::clone(&indexer)));
-            lost(&indexer).await;
-            supervisor::begin_again(&world, pid, "its sets are taken over");
+            let reason = lost(&indexer).await;
+            supervisor::begin_again(&world, pid, reason);
         }
         Err(reason) => supervisor::begin_again(&world, pid, &reason),
     }
 }
 
-/// Waits until another process has taken over the sets of this one.
-async fn lost(indexer: &Indexer) {
+/// Waits until another process has taken over the sets of this one, or has been started with its identity.
+/// Returns which.
+async fn lost(indexer: &Indexer) -> &'static str {
     let mut changes = indexer.catalog.subscribe();
     loop {
-        if !indexer.owns_sets(&changes.borrow_and_update()) {
-            return;
+        let snapshot = changes.borrow_and_update().clone();
+        if indexer.is_superseded(&snapshot) {
+            return "another process has its identity";
         }
-        if changes.changed().await.is_err() {
-            return;
+        if !indexer.owns_sets(&snapshot) || changes.changed().await.is_err() {
+            return "its sets are taken over";
         }
     }
 }

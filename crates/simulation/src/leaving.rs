@@ -23,8 +23,9 @@ const RETIREMENT: Duration = Duration::from_secs(600);
 async fn stop(indexer: &Arc<Indexer>, most: Duration) {
     let pid = indexer.pid();
     let is_drained = indexer.drain(most).await;
-    let (id, started) = (indexer.id.to_string(), indexer.life.number.to_string());
-    if is_drained {
+    let (id, started) = (indexer.id.to_string(), indexer.life.started());
+    // The entry in the list is that of the process which has the identity now.
+    if is_drained && !indexer.is_superseded(&indexer.catalog.snapshot()) {
         let leaving = peers::leave(&indexer.catalog, &id, &started);
         let _ = tokio::time::timeout(Duration::from_secs(2), leaving).await;
     }
@@ -33,7 +34,7 @@ async fn stop(indexer: &Arc<Indexer>, most: Duration) {
 
 /// Restarts when it is its turn in a rolling restart.
 pub(crate) async fn restart_when_told(indexer: Arc<Indexer>) {
-    let (id, started) = (indexer.id.to_string(), indexer.life.number.to_string());
+    let (id, started) = (indexer.id.to_string(), indexer.life.started());
     let mut changes = indexer.catalog.subscribe();
     loop {
         if peers::is_told(&changes.borrow_and_update(), &id, &started) {
@@ -54,7 +55,8 @@ pub(crate) async fn stay(indexer: Arc<Indexer>) {
     loop {
         let snapshot = changes.borrow_and_update().clone();
         let is_out = Registration::of(&snapshot, &id).is_none();
-        if is_out && !indexer.is_closed() && indexer.owns_sets(&snapshot) {
+        let is_current = indexer.owns_sets(&snapshot) && !indexer.is_superseded(&snapshot);
+        if is_out && !indexer.is_closed() && is_current {
             let is_in = own.write(&indexer.catalog, &id).await.is_ok();
             indexer.world.note(format_args!("{} joins again: {is_in}", indexer.pid()));
         }
@@ -66,7 +68,7 @@ pub(crate) async fn stay(indexer: Arc<Indexer>) {
 
 /// Waits until the indexer is asked to leave, and ends it once it has no data left.
 pub(crate) async fn run(indexer: Arc<Indexer>) {
-    let (id, started) = (indexer.id.to_string(), indexer.life.number.to_string());
+    let (id, started) = (indexer.id.to_string(), indexer.life.started());
     let mut changes = indexer.catalog.subscribe();
     loop {
         let asked = peers::asked(&changes.borrow_and_update(), &id, &started);

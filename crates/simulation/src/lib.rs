@@ -9,14 +9,16 @@
 //!
 //! The code of the product that runs here as it is: `cluster` (`Takeovers`, `Restarts`, `Leaving`,
 //! `Placement`), `replication` (the owner's side of copies, and the store that they are), the rules of
-//! `catalog` (positions, epochs, owners, documents), the log in other places of `ingest` (writing, sealing,
-//! listing, agreement with the journal, records as bytes), and the documents of `peers`.
+//! `catalog` (positions, epochs, owners, documents) and its packs (writing, opening), the log in other places
+//! of `ingest` (writing, sealing, listing, agreement with the journal, records as bytes), and the documents
+//! and incarnations of `peers`.
 //!
 //! Models of the product, which follow it step by step and have to be changed together with it:
 //! - the pipeline, journal files, hot buckets and uploads of `ingest` (`indexer`, `disk`, `hot`, `upload`);
 //! - the start of an indexer and the recovery of another one (`startup`, `adoption`);
 //! - the tasks of the server around `cluster` (`failover`, `leaving`), and the file of a copy (`copies`);
 //! - the database of the catalog, its lease, its feed (`control`, `database`); gRPC (`network`);
+//! - the data directory of an incarnation, and the comparison of a journal with buckets (`startup`);
 //! - searches (`search`): which events are found, not how they are read.
 //!
 //! Checked invariants, numbered as in the study: (1) an acknowledged event is not lost, with as many lost
@@ -26,7 +28,12 @@
 //! the leader, or in the ten seconds before; (6) when faults are over, the cluster comes to rest; (7) a
 //! step decides at most once for each indexer; (8) no object of a committed bucket is deleted; (9) a rolling
 //! restart never restarts all processes that have the journal of an indexer or a copy of it at the same
-//! time, while events are in no bucket. Not checked: (5) which process reads which bucket.
+//! time, while events are in no bucket. Not checked: (5) which process reads which bucket. Further ones:
+//! (10) at any moment, packs and log of the catalog have the headers that have entries of their own, unless a
+//! release without packs has written since, and an opened catalog is the one that was written; (11) a disk
+//! that was not copied keeps its identity, and at the end each identity has one process. Events that only one
+//! of two processes with an identity has are exempt from (4) until they are stored, and those that a process
+//! with a new identity stores because no bucket had them from (2).
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod adoption;
@@ -93,11 +100,23 @@ pub enum Mutant {
     SearchesIgnoreTheFloor,
     /// A rolling restart restarts all indexers at the same time.
     RestartsAllAtOnce,
+    /// A former leader of the catalog still writes packs.
+    PacksAreNotFenced,
+    /// Packs are deleted before the list that replaces them is durable.
+    DeletesPacksBeforeTheList,
+    /// A write of the release before packs does not look like a gap in the log.
+    GapsOfTheLogAreNotSeen,
+    /// A start does not compare its incarnation with the catalog, and a process not with later ones.
+    IgnoresIncarnations,
+    /// The number of a start is noted on the disk only after the catalog has it.
+    NotesNumbersLate,
+    /// The journal of a process with a new identity is not compared with the buckets.
+    SplitsWithoutComparison,
 }
 
 impl Mutant {
     /// All mutants.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 22] = [
         Self::AcknowledgesBeforeSync,
         Self::CommitsOfOldEpochs,
         Self::RecoversWithoutSeal,
@@ -114,6 +133,12 @@ impl Mutant {
         Self::LeadersAreNotFenced,
         Self::SearchesIgnoreTheFloor,
         Self::RestartsAllAtOnce,
+        Self::PacksAreNotFenced,
+        Self::DeletesPacksBeforeTheList,
+        Self::GapsOfTheLogAreNotSeen,
+        Self::IgnoresIncarnations,
+        Self::NotesNumbersLate,
+        Self::SplitsWithoutComparison,
     ];
 }
 
@@ -124,6 +149,14 @@ impl Mutant {
     pub fn faults(self) -> Kinds {
         match self {
             Self::StartsBesideTheNewOwner => Kinds { kills: true, pauses: true, ..Kinds::NONE },
+            Self::PacksAreNotFenced => Kinds { pauses: true, store: true, ..Kinds::NONE },
+            Self::GapsOfTheLogAreNotSeen => {
+                Kinds { kills: true, pauses: true, releases: true, ..Kinds::NONE }
+            }
+            Self::NotesNumbersLate => Kinds { kills: true, network: true, ..Kinds::NONE },
+            Self::IgnoresIncarnations | Self::SplitsWithoutComparison => {
+                Kinds { kills: true, pauses: true, twins: true, ..Kinds::NONE }
+            }
             // In maintenance mode no set is given to another owner, and defects stay hidden.
             _ => Kinds { maintenance: false, ..Kinds::ALL },
         }
@@ -153,6 +186,10 @@ pub struct Kinds {
     pub leaving: bool,
     /// Operators turn maintenance mode on for some time.
     pub maintenance: bool,
+    /// The disk of an indexer is copied, and a process is started over the copy.
+    pub twins: bool,
+    /// Some control planes run the release before packs.
+    pub releases: bool,
 }
 
 impl Kinds {
@@ -168,6 +205,8 @@ impl Kinds {
         restarts: true,
         leaving: true,
         maintenance: true,
+        twins: true,
+        releases: true,
     };
     /// No kind.
     pub const NONE: Self = Self {
@@ -181,6 +220,8 @@ impl Kinds {
         restarts: false,
         leaving: false,
         maintenance: false,
+        twins: false,
+        releases: false,
     };
 }
 
@@ -197,6 +238,11 @@ pub struct Config {
     pub copies: usize,
     /// Number of disks lost during the run; less than `copies`.
     pub disk_losses: u64,
+    /// Number of disks that are copied during the run, at most 1. Each counts as one that is lost, because
+    /// only one of both processes keeps the identity, and with it the copies of other journals.
+    pub twins: u64,
+    /// Whether some lives of control planes run the release before packs.
+    pub previous: bool,
     /// Whether there are events with `ackLevel = local`.
     pub local: bool,
     /// The kinds of faults.
@@ -217,14 +263,34 @@ impl Config {
         let sets = if chance.permille(300) { 2 } else { 1 };
         let local = chance.permille(400);
         let disk_losses = copies as u64 - 1;
-        let lines = 400;
-        Self { seed, indexers, sets, copies, disk_losses, local, faults, mutant: None, lines }
+        let twins = u64::from(chance.permille(300) && faults.twins);
+        let previous = chance.permille(300) && faults.releases;
+        Self {
+            seed,
+            indexers,
+            sets,
+            copies,
+            disk_losses,
+            twins,
+            previous,
+            local,
+            faults,
+            mutant: None,
+            lines: 400,
+        }
     }
 
     /// The same parameters with a deliberate defect.
     #[must_use]
     pub fn with(self, mutant: Mutant) -> Self {
-        Self { mutant: Some(mutant), ..self }
+        let own = Self { mutant: Some(mutant), ..self };
+        match mutant {
+            // What the other process covers with its positions is lost if only a disk has it.
+            Mutant::IgnoresIncarnations => Self { twins: 1, local: true, ..own },
+            Mutant::SplitsWithoutComparison => Self { twins: 1, ..own },
+            Mutant::GapsOfTheLogAreNotSeen => Self { previous: true, ..own },
+            _ => own,
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use catalog::{Commit, Documents, Snapshot};
+use model::IndexerId;
 use tokio::sync::oneshot;
 use tonic::Status;
 
@@ -18,7 +19,7 @@ use crate::world::World;
 /// A request to another process.
 #[derive(Debug, Clone)]
 pub(crate) enum Request {
-    /// Whether the process is alive.
+    /// Whether the process is alive, and its identity.
     Ping,
     /// Its hot buckets.
     View,
@@ -35,7 +36,7 @@ pub(crate) enum Request {
 /// An answer to a request.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    Here,
+    Here(IndexerId),
     View(Box<View>),
     Copies(Result<Bytes, Status>),
     /// The number of a state with the change, or why the change was refused.
@@ -138,7 +139,7 @@ fn reply(
 /// Handles a request in a process.
 async fn handle(world: &Arc<World>, own: Pid, request: Request) -> Answer {
     match request {
-        Request::Ping => Answer::Here,
+        Request::Ping => Answer::Here(world.id_of(own)),
         Request::View => Answer::View(Box::new(search::view_of(world, own))),
         Request::Copies(method, message) => {
             Answer::Copies(copies::answer(world, own, method, message).await)

@@ -21,6 +21,13 @@ impl std::fmt::Display for Pid {
     }
 }
 
+impl Pid {
+    /// The process at an address.
+    pub(crate) fn at(address: &str) -> Option<Self> {
+        address.strip_prefix('p')?.parse().ok().map(Self)
+    }
+}
+
 #[derive(Debug, Default)]
 struct Gate {
     is_paused: bool,
@@ -42,6 +49,12 @@ pub(crate) struct Life {
 impl Life {
     pub(crate) fn new(pid: Pid, number: u64, world: &Arc<World>) -> Self {
         Self { pid, number, gate: Arc::default(), world: Arc::downgrade(world) }
+    }
+
+    /// When it began, as processes tell each other: later lives at an address have greater texts, and those
+    /// at other addresses different ones.
+    pub(crate) fn started(&self) -> String {
+        format!("{:08}", u64::from(self.pid.0) * 100_000 + self.number)
     }
 
     /// Starts a task of the process.

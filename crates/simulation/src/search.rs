@@ -31,6 +31,8 @@ const HEARD: Duration = Duration::from_secs(10);
 /// The hot buckets of an indexer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct View {
+    /// The identity of the process.
+    id: Option<IndexerId>,
     /// The catalog write that includes all buckets which have left the indexers.
     floor: u64,
     buckets: Vec<Shown>,
@@ -47,7 +49,7 @@ pub(crate) fn view_of(world: &World, own: Pid) -> View {
     let buckets = memory.hot.shown();
     let adopted = memory.hot.adopted.clone().into_iter().collect();
     let floor = indexer.catalog.snapshot().number();
-    View { floor, buckets, adopted, asked: Vec::new() }
+    View { id: Some(indexer.id), floor, buckets, adopted, asked: Vec::new() }
 }
 
 /// Runs the search head.
@@ -71,7 +73,7 @@ async fn search(world: &Arc<World>, life: &Life, followed: &Followed, catalog: &
     let heard = followed.heard().saturating_sub(UNRENEWED);
     let expected = world.truth(|truth| {
         let mut safe = truth.safe(&losses);
-        safe.retain(|number| truth.joined_before(*number, heard));
+        safe.retain(|number| truth.joined_before(*number, heard) && truth.is_served(*number));
         safe
     });
     let mut missing = Missing::default();
@@ -119,7 +121,10 @@ async fn search(world: &Arc<World>, life: &Life, followed: &Followed, catalog: &
 }
 
 fn check(world: &World, expected: &[u64], met: &BTreeMap<u64, Vec<BucketId>>, missing: &Missing) {
-    if let Some((number, buckets)) = met.iter().find(|(_, buckets)| buckets.len() > 1) {
+    let is_twice = |(number, buckets): &(&u64, &Vec<BucketId>)| {
+        buckets.len() > 1 && !world.truth(|truth| truth.repeated.contains(*number))
+    };
+    if let Some((number, buckets)) = met.iter().find(is_twice) {
         return world.violate(format!("a search meets event {number} {} times", buckets.len()));
     }
     world.truth(|truth| match missing.0.is_empty() {
@@ -141,25 +146,27 @@ async fn views(
     snapshot: &Snapshot,
 ) -> (View, Vec<(IndexerId, bool)>) {
     let indexers = Registration::others(snapshot, &identity(life.pid).to_string());
-    let asked: Vec<(IndexerId, bool)> = indexers
+    let asked: Vec<(IndexerId, bool, Pid)> = indexers
         .iter()
         .filter(|indexer| !indexer.is_internal)
-        .filter_map(|indexer| Some((id_of(&indexer.id)?, indexer.is_recoverable)))
+        .filter_map(|indexer| {
+            Some((id_of(&indexer.id)?, indexer.is_recoverable, Pid::at(&indexer.address)?))
+        })
         .collect();
-    let asks = asked.iter().map(|(id, _)| async {
-        let ask = network::ask(world, life.pid, process(*id), Request::View);
+    let asks = asked.iter().map(|(_, _, at)| async {
+        let ask = network::ask(world, life.pid, *at, Request::View);
         timeout(ANSWER, ask).await
     });
     let named = indexers.iter().map(|known| (known.id.clone(), known.address.clone())).collect();
     let (mut all, mut silent) = (View { asked: named, ..View::default() }, Vec::new());
-    for (outcome, of) in join_all(asks).await.into_iter().zip(&asked) {
+    for (outcome, (id, is_recoverable, _)) in join_all(asks).await.into_iter().zip(&asked) {
         match outcome {
-            Ok(Ok(Answer::View(view))) => {
+            Ok(Ok(Answer::View(view))) if view.id == Some(*id) => {
                 all.floor = all.floor.max(view.floor);
                 all.buckets.extend(view.buckets);
                 all.adopted.extend(view.adopted);
             }
-            _ => silent.push(*of),
+            _ => silent.push((*id, *is_recoverable)),
         }
     }
     let mut seen = BTreeSet::new();

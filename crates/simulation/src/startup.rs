@@ -1,6 +1,6 @@
 //! The start of an indexer, with the same steps as `ingest/startup.rs` and the server.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +10,9 @@ use ingest::simulation::{
 };
 use model::{BucketId, IndexerId, JournalPosition, StreamId};
 use object_store::{ObjectStore, ObjectStoreExt};
+use peers::Registration;
+
+mod incarnation;
 
 use crate::Mutant;
 use crate::adoption;
@@ -20,7 +23,7 @@ use crate::hot::Event;
 use crate::indexer::{Indexer, SetState};
 use crate::process::Life;
 use crate::store::Store;
-use crate::world::{World, identity, process};
+use crate::world::{World, process};
 
 /// First and longest pause between attempts.
 const RETRY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
@@ -34,15 +37,17 @@ type Committed = BTreeMap<u16, BTreeMap<Stream, JournalPosition>>;
 pub(crate) async fn start(world: &Arc<World>, life: &Life) -> Result<Arc<Indexer>, String> {
     let (followed, catalog) = Followed::begin(world, life);
     followed.ready().await;
+    let incarnation = incarnation::begin(world, life, &catalog).await?;
     if let Some(process) = world.state().processes.get_mut(&life.pid) {
         process.has_copies = true;
     }
     if !world.is(Mutant::StartsBesideTheNewOwner) {
-        wait_until_returned(&catalog, identity(life.pid)).await;
+        wait_until_returned(&catalog, incarnation.indexer).await;
     }
     let store: Arc<dyn ObjectStore> = Arc::new(Store { world: Arc::clone(world), pid: life.pid });
     let replicas = replicas(world, life, &catalog);
-    let indexer = Arc::new(Indexer::new(world, life, catalog, (store, replicas)));
+    let own = (life, incarnation);
+    let indexer = Arc::new(Indexer::new(world, own, catalog, (store, replicas)));
     if let Some(process) = world.state().processes.get_mut(&life.pid) {
         process.indexer = Some(Arc::clone(&indexer));
     }
@@ -60,7 +65,8 @@ pub(crate) async fn start(world: &Arc<World>, life: &Life) -> Result<Arc<Indexer
     world.open(life.pid);
     life.spawn(adoption::recover(Arc::clone(&indexer)));
     let own = registration(life, "indexer", world.config.local);
-    if !indexer.knows(indexer.id) {
+    let listed = Registration::of(&indexer.catalog.snapshot(), &indexer.id.to_string());
+    if listed.is_none_or(|listed| listed.address != own.address) {
         world.truth(|truth| truth.joined.insert(life.pid, world.now()));
     }
     let written = own.write(&indexer.catalog, &indexer.id.to_string()).await;
@@ -305,7 +311,8 @@ pub(crate) fn recover_set(
         (read_records(&journal.bytes()), journal.mark)
     };
     let mut last = committed.values().copied().max().unwrap_or_default().max(mark);
-    let mut seen = std::collections::BTreeSet::new();
+    let compared = compared(indexer, set);
+    let mut seen = BTreeSet::new();
     let mut orphans = Vec::new();
     let mut events = 0;
     let now = indexer.world.now();
@@ -321,15 +328,25 @@ pub(crate) fn recover_set(
                 if is_covered || is_repeated || is_skipped {
                     continue;
                 }
+                let numbers = || texts.iter().filter_map(|text| text.parse::<u64>().ok());
+                if let Some(compared) = compared.as_ref().filter(|all| position <= all.upto) {
+                    if numbers().any(|number| compared.stored.contains(&number)) {
+                        continue;
+                    }
+                    indexer.world.truth(|truth| truth.repeated.extend(numbers()));
+                }
                 let id = StreamId { indexer: set.0, set: set.1, index: stream.0, lane: stream.1 };
                 let mut memory = indexer.memory.lock();
-                for number in texts.iter().filter_map(|text| text.parse().ok()) {
+                for number in numbers() {
                     events += 1;
                     let new = || BucketId(indexer.world.id());
                     memory.hot.append(&id, Event { number, position }, new, now);
                 }
             }
-            Content::Roll(path) if !is_covered => orphans.push(path),
+            Content::Roll(path) if !is_covered => {
+                let is_named = compared.as_ref().is_some_and(|all| all.paths.contains(&path));
+                orphans.extend((!is_named).then_some(path));
+            }
             Content::Roll(_) | Content::Other => {}
         }
     }
@@ -349,6 +366,32 @@ pub(crate) fn recover_set(
         ));
     }
     last
+}
+
+/// What buckets have of a journal whose indexer has got a new identity, as `hot::stored`.
+struct Compared {
+    /// Later records have reliable positions.
+    upto: JournalPosition,
+    stored: BTreeSet<u64>,
+    paths: BTreeSet<String>,
+}
+
+/// Compares the journal of a set with the buckets, if its indexer has got a new identity.
+fn compared(indexer: &Indexer, set: SetKey) -> Option<Compared> {
+    let snapshot = indexer.catalog.snapshot();
+    let state = indexer.world.state();
+    let upto = state.compared.get(&set).copied()?;
+    if indexer.world.is(Mutant::SplitsWithoutComparison) {
+        return None;
+    }
+    let (mut stored, mut paths) = (BTreeSet::new(), BTreeSet::new());
+    for index in snapshot.indexes() {
+        for bucket in snapshot.buckets(index).iter() {
+            stored.extend(state.truth.events(bucket.id));
+            paths.extend(state.truth.path(bucket.id).map(str::to_owned));
+        }
+    }
+    Some(Compared { upto, stored, paths })
 }
 
 /// Records uncommitted objects as garbage objects.

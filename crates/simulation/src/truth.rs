@@ -5,14 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use catalog::Snapshot;
+use catalog::{Batch, Snapshot};
 use cluster::Wave;
 use inputs::Durability;
-use model::{BucketId, JournalPosition, StreamId};
+use model::{BucketId, IndexerId, JournalPosition, StreamId};
 
 use crate::hot::Rolled;
 use crate::process::Pid;
-use crate::world::{World, identity, process};
+use crate::world::{World, process};
+
+/// Packs are compared with single headers after this number of writes, and when they change.
+const COMPARED: u64 = 32;
 
 /// When an event is acknowledged: `ackLevel`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +50,11 @@ pub(crate) struct Truth {
     stored: BTreeMap<u64, BucketId>,
     records: BTreeMap<(StreamId, JournalPosition), BucketId>,
     buckets: BTreeSet<BucketId>,
+    /// Machines whose disk was copied, and those that have the copy.
+    pub(crate) copied: BTreeSet<Pid>,
+    /// Events that a process over one of two such disks has stored under a new identity, because no bucket
+    /// had them: the other process may have them, too, and store them later.
+    pub(crate) repeated: BTreeSet<u64>,
     /// The time at which each indexer last joined the list of the cluster.
     pub(crate) joined: BTreeMap<Pid, Duration>,
     /// Number of complete searches, and of those that reported to be incomplete.
@@ -88,7 +96,8 @@ impl Truth {
                 }
                 let Some(content) = self.contents.get(&bucket.id) else { continue };
                 for (stream, position, number) in &content.records {
-                    if self.stored.insert(*number, bucket.id).is_some() {
+                    let is_second = self.stored.insert(*number, bucket.id).is_some();
+                    if is_second && !self.repeated.contains(number) {
                         wrong = Some(format!("event {number} is in two buckets"));
                     }
                     let record = (stream.clone(), *position);
@@ -117,6 +126,13 @@ impl Truth {
         let to = self.sent.get(&number).map(|sent| sent.to);
         let joined = to.and_then(|to| self.joined.get(&to));
         joined.is_none_or(|joined| *joined <= time)
+    }
+
+    /// Whether searches have to find the event, or to say that they are incomplete. While two processes have
+    /// the same identity, only one of them is in the list.
+    pub(crate) fn is_served(&self, number: u64) -> bool {
+        let to = self.sent.get(&number).map(|sent| sent.to);
+        self.is_stored(number) || to.is_none_or(|to| !self.copied.contains(&to))
     }
 
     pub(crate) fn is_stored(&self, number: u64) -> bool {
@@ -152,8 +168,8 @@ impl World {
         state.machines.iter().map(|(pid, machine)| (*pid, machine.losses)).collect()
     }
 
-    /// Notes a new, durable state of the catalog.
-    pub(crate) fn written(&self, new: Arc<Snapshot>) {
+    /// Notes a new, durable state of the catalog, and its write; whether that is in the log.
+    pub(crate) fn written(&self, new: Arc<Snapshot>, batch: Batch, is_logged: bool) {
         let mut wrong = Vec::new();
         let mut guard = self.state();
         let state = &mut *guard;
@@ -182,7 +198,16 @@ impl World {
         if new.len() != database.state.len() {
             wrong.extend(state.truth.written(&new));
         }
-        state.database.state = new;
+        let database = &mut state.database;
+        database.apply(batch);
+        if !is_logged {
+            database.unlogged = new.number();
+        }
+        // Comparing takes longer than a write.
+        if new.number().is_multiple_of(COMPARED) {
+            wrong.extend(database.wrong_packs());
+        }
+        database.state = new;
         drop(guard);
         wrong.into_iter().for_each(|wrong| self.violate(wrong));
     }
@@ -190,20 +215,21 @@ impl World {
     /// Checks a step of a rolling restart: while some processes restart, another one must have the events
     /// that are in no bucket.
     pub(crate) fn told(&self, wave: &Wave) {
-        let all = self.indexers();
-        let is_told = |pid: Pid| wave.told.contains_key(&identity(pid).to_string());
+        let all = self.indexers().into_iter().map(|pid| (pid, self.id_of(pid)));
+        let all: Vec<(Pid, IndexerId)> = all.collect();
+        let is_told = |id: IndexerId| wave.told.contains_key(&id.to_string());
         let hit = {
             let state = self.state();
             let snapshot = &state.database.state;
-            let mut all_told = all.iter().copied().filter(|of| {
-                let held = |pid: Pid| replication::held_at(snapshot, identity(pid));
-                let has_copy = |pid: &Pid| held(*pid).contains(&identity(*of));
-                let copies: Vec<Pid> = all.iter().copied().filter(has_copy).collect();
-                is_told(*of) && !copies.is_empty() && copies.iter().all(|pid| is_told(*pid))
+            let mut all_told = all.iter().copied().filter(|(_, of)| {
+                let has_copy = |id: &IndexerId| replication::held_at(snapshot, *id).contains(of);
+                let copies = all.iter().map(|(_, id)| *id).filter(has_copy);
+                let copies: Vec<IndexerId> = copies.collect();
+                is_told(*of) && !copies.is_empty() && copies.iter().all(|id| is_told(*id))
             });
-            all_told.find(|of| state.truth.has_unstored(*of))
+            all_told.find(|(of, _)| state.truth.has_unstored(*of))
         };
-        if let Some(of) = hit {
+        if let Some((of, _)) = hit {
             let told = &wave.told;
             self.violate(format!("all processes with the journal of {of} restart: {told:?}"));
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use model::IndexerId;
+use model::{IndexerId, JournalPosition};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::chance::Chance;
 use crate::control::Leading;
 use crate::database::Database;
-use crate::disk::Machine;
+use crate::disk::{Machine, SetKey};
 use crate::indexer::Indexer;
 use crate::network::Outcome;
 use crate::process::{Life, Pid};
@@ -54,6 +54,8 @@ pub(crate) struct Process {
     pub(crate) leading: Option<Arc<Leading>>,
     /// Whether it must not be restarted.
     pub(crate) is_gone: bool,
+    /// The process that runs with the identity of this one, for which it was not started.
+    pub(crate) refused_by: Option<Pid>,
     /// Difference between its clock and the time of the others, in microseconds.
     pub(crate) skew: i64,
 }
@@ -72,6 +74,13 @@ pub(crate) struct State {
     pub(crate) objects: BTreeMap<String, Bytes>,
     pub(crate) database: Database,
     pub(crate) truth: Truth,
+    /// Processes over copies of the disks of others.
+    pub(crate) twins: Vec<Pid>,
+    /// A process that stays paused until the process over a copy of its disk has started.
+    pub(crate) held: Option<Pid>,
+    /// Up to which positions the records of sets are compared with buckets, because their indexer has got a
+    /// new identity: in the product, documents of the catalog.
+    pub(crate) compared: BTreeMap<SetKey, JournalPosition>,
     /// Senders of answers that are never sent; kept so that their receivers wait.
     pub(crate) limbo: Vec<oneshot::Sender<Outcome>>,
     next_id: u128,
@@ -107,6 +116,9 @@ impl World {
             objects: BTreeMap::new(),
             database: Database::default(),
             truth: Truth::default(),
+            twins: Vec::new(),
+            held: None,
+            compared: BTreeMap::new(),
             limbo: Vec::new(),
             next_id: 1 << 64,
             trace: Trace::default(),
@@ -231,7 +243,14 @@ impl World {
 
     /// The processes that are indexers.
     pub(crate) fn indexers(&self) -> Vec<Pid> {
-        (0..self.config.indexers).map(|number| Pid(FIRST_INDEXER + number)).collect()
+        let first = (0..self.config.indexers).map(|number| Pid(FIRST_INDEXER + number));
+        first.chain(self.state().twins.iter().copied()).collect()
+    }
+
+    /// The identity of the process of a machine.
+    pub(crate) fn id_of(&self, pid: Pid) -> IndexerId {
+        let known = self.state().machines.get(&pid).and_then(|machine| machine.id);
+        known.unwrap_or_else(|| identity(pid))
     }
 
     /// All processes.
@@ -246,15 +265,17 @@ impl World {
 /// The control planes.
 pub(crate) const CONTROL: [Pid; 2] = [Pid(0), Pid(1)];
 pub(crate) const FIRST_INDEXER: u8 = 10;
+/// A process over a copy of the disk of another one.
+pub(crate) const TWIN: Pid = Pid(60);
 /// The search head.
 pub(crate) const SEARCH_HEAD: Pid = Pid(100);
 
-/// The identity of a process.
+/// The identity of a process at its first start.
 pub(crate) fn identity(pid: Pid) -> IndexerId {
     IndexerId(Uuid::from_u128(u128::from(pid.0) + 1))
 }
 
-/// The process of an identity.
+/// The process that had an identity first, for the trace; `p255` for an identity that was new later.
 pub(crate) fn process(id: IndexerId) -> Pid {
     Pid(u8::try_from(id.0.as_u128().saturating_sub(1)).unwrap_or(u8::MAX))
 }

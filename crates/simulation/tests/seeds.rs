@@ -60,6 +60,36 @@ fn maintenance_mode_is_turned_on_and_off() {
 }
 
 #[test]
+fn packs_copied_disks_and_the_previous_release_are_met() {
+    let texts = [
+        "has packed write",
+        "reads packs: true",
+        "previous release: true",
+        "is copied for p60, and hangs: true",
+        "is copied for p60, and hangs: false",
+        "gets the identity",
+    ];
+    let lacking = |seeds: std::ops::Range<u64>| {
+        let mut lacking = texts.to_vec();
+        for seed in seeds {
+            let config = Config {
+                twins: 1,
+                previous: seed.is_multiple_of(2),
+                ..Config::of(seed, Kinds::ALL)
+            };
+            let report = run(Config { lines: 1_000_000, ..config });
+            assert_eq!(report.violation, None, "{:?}", report.config);
+            lacking.retain(|text| !report.trace.iter().any(|line| line.contains(text)));
+            if lacking.is_empty() {
+                break;
+            }
+        }
+        lacking
+    };
+    assert_eq!(lacking(0..60), Vec::<&str>::new());
+}
+
+#[test]
 fn the_same_seed_is_the_same_run() {
     for seed in 1_000..1_010 {
         let (one, other) = (run(Config::of(seed, Kinds::ALL)), run(Config::of(seed, Kinds::ALL)));
