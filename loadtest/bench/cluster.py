@@ -21,6 +21,7 @@ import argparse
 import collections
 import concurrent.futures
 import datetime
+import functools
 import http.client
 import io
 import itertools
@@ -487,18 +488,15 @@ def packed(name, files):
     return out.getvalue()
 
 
-def install(cluster, name, body, version):
-    """Seconds of the request, and until all processes show the version."""
+def install(cluster, name, send, version):
+    """Seconds of a request or command that sends an app, and until all processes show the version."""
 
     def shows(process):
         answer = process.rest("GET", f"/services/apps/local/{name}?output_mode=json")
         return answer.status == 200 and answer.json()["entry"][0]["content"]["version"] == version
 
     began = time.monotonic()
-    answer = cluster.heads[0].rest(
-        "POST", "/services/apps/upload?output_mode=json&update=1", body=body, timeout=300
-    )
-    assert answer.status == 201, answer
+    send()
     asked = time.monotonic() - began
     waiting = [one for one in cluster.all if one is not cluster.heads[0]]
     while waiting := [one for one in waiting if not shows(one)]:
@@ -506,12 +504,30 @@ def install(cluster, name, body, version):
     return asked, time.monotonic() - began
 
 
-def apply_bundle(cluster, directory, files):
-    """Seconds of the command that applies a directory with one app: it waits for all processes."""
+def upload(cluster, body):
+    """Sends a whole app."""
+    answer = cluster.heads[0].rest(
+        "POST", "/services/apps/upload?output_mode=json&update=1", body=body, timeout=300
+    )
+    assert answer.status == 201, answer
+
+
+def update(cluster, directory):
+    """Sends the changed files of an app."""
+    done = cluster.heads[0].cli("app", "install", "--update", str(directory), timeout=300)
+    assert done.returncode == 0 and "the server has the content of " in done.stdout, done
+
+
+def write_all(directory, files):
     for path, content in files.items():
-        target = directory / "bundled" / path
+        target = directory / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
+
+
+def apply_bundle(cluster, directory, files):
+    """Seconds of the command that applies a directory with one app: it waits for all processes."""
+    write_all(directory / "bundled", files)
     began = time.monotonic()
     done = cluster.heads[0].cli("cluster", "bundle", "apply", str(directory), timeout=300)
     seconds = time.monotonic() - began
@@ -538,8 +554,14 @@ def apps(folder, variables, options):
             ("2 files", "small", {**conf, **version("1")}, "1", ""),
         ]
         for text, name, files, number, bar in cases:
-            asked, everywhere = install(cluster, name, packed(name, files), number)
+            send = functools.partial(upload, cluster, packed(name, files))
+            asked, everywhere = install(cluster, name, send, number)
             print(f"| {text} | {asked:.2f} | {everywhere:.2f} | {bar} |", flush=True)
+        (_, _, second, _, _) = cases[1]
+        write_all(folder / "large", {**second, **version("3"), "lookups/7.csv": chance.randbytes(10_000)})
+        send = functools.partial(update, cluster, folder / "large")
+        asked, everywhere = install(cluster, "large", send, "3")
+        print(f"| the same, with `karst app install --update` | {asked:.2f} | {everywhere:.2f} | 0.3 |", flush=True)
         # Other bytes: object storage has those of the app above.
         large = {path: chance.randbytes(len(content)) for path, content in lookups.items()}
         cases = [

@@ -14,6 +14,8 @@ class Relay:
 
     def __init__(self, port):
         self.port = port
+        # Bytes that clients have sent.
+        self.sent = 0
         self.there, self.back = threading.Event(), threading.Event()
         self.mend()
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=256)
@@ -67,11 +69,12 @@ class Relay:
                 self._copy(client, server, self.there)
                 answers.join()
 
-    @staticmethod
-    def _copy(source, target, direction):
+    def _copy(self, source, target, direction):
         with contextlib.suppress(OSError):
             while part := source.recv(65_536):
                 direction.wait()
+                if direction is self.there:
+                    self.sent += len(part)
                 target.sendall(part)
         # The end is sent, too.
         direction.wait()

@@ -1,13 +1,19 @@
 """Apps that are installed while servers run: in effect at once, in all processes of a cluster, without a restart."""
 
+import base64
+import contextlib
 import io
 import json
+import random
+import socket
+import ssl
 import tarfile
 
 import pytest
 
 from cluster import Cluster, karst
 from karst import wait_for
+from relay import Relay
 
 PROPS = """[door]
 SHOULD_LINEMERGE = false
@@ -384,6 +390,80 @@ def many_files(cluster):
         assert len({(version / path).stat().st_ino for version in versions(head)}) == count, path
 
 
+def write_all(directory, content):
+    for path, text in content.items():
+        (directory / path).parent.mkdir(parents=True, exist_ok=True)
+        (directory / path).write_text(text)
+
+
+def edits(cluster, directory):
+    """Of an app that is edited, only the changed file is sent, and all processes have the edit."""
+    chance = random.Random(5)
+    large = {f"lookups/{n}.csv": chance.randbytes(50_000).hex() for n in range(20)}
+    write_all(directory / "edited", {"default/app.conf": "[ui]\nlabel = Edited\n", **large})
+    relay = Relay(cluster.heads[0].management_port)
+    client = ["--uri", f"https://{relay.address}", "--insecure", "--auth", f"admin:{karst.PASSWORD}"]
+
+    def sent(*command):
+        before = relay.sent
+        done = cluster.heads[0].cli(*command, *client)
+        assert done.returncode == 0, done
+        return relay.sent - before, done.stdout
+
+    def is_everywhere(path, text):
+        def has(process):
+            copies = (process.data / "installed").glob(f"[!.]*/apps/edited/{path}")
+            return any(copy.read_text() == text for copy in copies)
+
+        return all(has(process) for process in cluster.all)
+
+    apply = ["cluster", "bundle", "apply", directory]
+    install = ["app", "install", "--update", directory / "edited"]
+    count, text = sent(*apply)
+    assert count > 1_000_000 and "Sent 21 files in " in text, (count, text)
+    for number, command in enumerate([apply, install]):
+        path, edited = f"lookups/{number}.csv", chance.randbytes(5_000).hex()
+        write_all(directory / "edited", {path: edited})
+        count, text = sent(*command)
+        assert count < 100_000, (count, text)
+        assert "Sent 1 file in " in text and "the content of 20 others" in text, text
+        wait_for(lambda path=path, edited=edited: is_everywhere(path, edited), "the edit in all processes")
+    # The user's own files stay as they are, and what is not in the directory any more goes.
+    (directory / "edited/lookups/2.csv").unlink()
+    count, text = sent(*install)
+    assert count < 100_000 and "Sent 0 files in " in text, (count, text)
+    listed = cluster.heads[1].rest("GET", "/services/cluster/manager/bundle?output_mode=json&count=0").json()
+    (app,) = [entry["content"] for entry in listed["entry"] if entry["name"] == "edited"]
+    assert len(app["files"]) == 20 and app["takes_changes"], app
+    relay.close()
+
+
+def test_an_app_whose_sender_disconnects_is_installed_nevertheless(server):
+    chance = random.Random(5)
+    body = archive(files(**{f"lookups/{n}.csv": chance.randbytes(20_000).hex() for n in range(200)}))
+    login = base64.b64encode(f"admin:{karst.PASSWORD}".encode()).decode()
+    head = (
+        f"POST /services/apps/upload HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {login}\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with socket.create_connection(("127.0.0.1", server.management_port), timeout=90) as plain:
+        with context.wrap_socket(plain) as connection:
+            connection.sendall(head.encode() + body)
+            # All of the body was sent, and the answer is not read.
+            connection.shutdown(socket.SHUT_WR)
+            with contextlib.suppress(OSError):
+                while connection.recv(65_536):
+                    pass
+
+    def is_installed():
+        return server.rest("GET", "/services/apps/local/doors?output_mode=json").status == 200
+
+    wait_for(is_installed, "the app", 60)
+    assert server.value("| inputlookup teams.csv | stats count") == "2"
+
+
 def test_all_processes_of_a_cluster_work_by_an_app_that_one_of_them_installs(tmp_path):
     cluster = Cluster(tmp_path, indexers=2, heads=2).start()
     try:
@@ -440,6 +520,7 @@ def test_all_processes_of_a_cluster_work_by_an_app_that_one_of_them_installs(tmp
             assert after["done"] > before["done"] and after["refused"] == before["refused"], after
         bundles(cluster, tmp_path / "manager-apps")
         many_files(cluster)
+        edits(cluster, tmp_path / "edited-apps")
         cluster.stop()
     finally:
         cluster.kill()

@@ -28,7 +28,7 @@ use crate::namespace::PathNamespace;
 use crate::output::{OutputMode, error_body};
 use crate::params::Params;
 use crate::receiver::RETRY_AFTER;
-use crate::routes::apps::UPLOAD;
+use crate::routes::apps::takes_app;
 use crate::routes::bundle::takes_bundle;
 use crate::routes::deployment_broker::PHONE_HOME;
 use crate::routes::preview::PATH as PREVIEW;
@@ -197,7 +197,7 @@ fn body_limit(state: &ApiState, method: &Method, path: &str) -> usize {
         "/services/configs/",
         "/services/search/jobs",
     ];
-    if path == UPLOAD || takes_bundle(path) {
+    if takes_app(path) || takes_bundle(path) {
         state.settings.max_upload_bytes
     } else if path == PHONE_HOME {
         state.deployment.max_message().min(most)
@@ -302,7 +302,7 @@ fn is_form(path: &str, headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let is_json = kind.is_some_and(|kind| kind.starts_with("application/json"));
     let is_document = path.starts_with("/services/storage/collections/data/");
-    let is_upload = path == UPLOAD || path == PHONE_HOME || takes_bundle(path);
+    let is_upload = takes_app(path) || path == PHONE_HOME || takes_bundle(path);
     let is_text = path.starts_with("/services/receivers/") || path == PREVIEW;
     !is_json && !is_document && !is_upload && !is_text
 }

@@ -2,8 +2,7 @@
 //! in all processes, and can be taken back.
 //!
 //! ```text
-//! manager-apps/<app>/...  --pack_bundle-->  archive: <app>/<path> of changed files,
-//!                                                    bundle.json: the digests of the others
+//! manager-apps/<app>/...  --pack_changes-->  archive (`transfer.rs`)
 //!   --> packages --> objects and manifests --> one commit: installed_app/<app> for all, bundle/manager-apps
 //! ```
 //!
@@ -14,7 +13,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,14 +26,11 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::blocking::{in_place, on_own_thread};
-use crate::digest::sha256;
 use crate::installation::{Bundle, Bundles, Installation, KIND};
-use crate::installed::{Directories, InstalledApps, Listed, described, listed};
-use crate::package::{archive_of, check_app_name, unpacked};
+use crate::installed::{Directories, InstalledApps, described, listed};
+use crate::package::Listed;
 use crate::{Apps, Error, Package, PackedFile};
 
-/// The entry of the archive that names the files which are not in it.
-const LIST: &str = "bundle.json";
 /// The document that is there while a bundle is applied.
 const LOCK: (&str, &str) = ("bundle", "applying");
 /// Time-out of applying a bundle: the lock of a process that holds it for longer is ignored.
@@ -78,15 +73,6 @@ pub struct BundleLock {
     /// The process that applies it.
     pub process: Applying,
     note: Value,
-}
-
-/// A file of a bundle that the server has.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Kept {
-    app: String,
-    path: String,
-    sha256: String,
-    executable: bool,
 }
 
 /// The files of an app that another version changes.
@@ -160,36 +146,6 @@ pub fn read_bundle(directory: &Path) -> Result<Vec<Package>, Error> {
     Ok(packages)
 }
 
-/// Packs a bundle, but for the content of files that the server has: digests by app.
-///
-/// # Errors
-/// A path that no archive can have.
-pub fn pack_bundle(
-    packages: &[Package],
-    there: &BTreeMap<String, BTreeSet<String>>,
-) -> io::Result<Vec<u8>> {
-    let (mut files, mut kept) = (Vec::new(), Vec::new());
-    for Package { app, files: own, .. } in packages {
-        let is_there = there.get(app);
-        for file in own {
-            let digest = sha256(&file.bytes);
-            let path = Path::new(app).join(&file.path);
-            match file.path.to_str().filter(|_| is_there.is_some_and(|all| all.contains(&digest))) {
-                Some(path) => kept.push(Kept {
-                    app: app.clone(),
-                    path: path.to_owned(),
-                    sha256: digest,
-                    executable: file.executable,
-                }),
-                None => files.push(PackedFile { path, ..file.clone() }),
-            }
-        }
-    }
-    let bytes = serde_json::to_vec(&kept)?;
-    files.push(PackedFile { path: LIST.into(), bytes, executable: false });
-    archive_of(&files)
-}
-
 impl InstalledApps {
     /// The files of all installed apps that are in force.
     ///
@@ -202,87 +158,6 @@ impl InstalledApps {
             files.insert(app, manifest.files.clone());
         }
         Ok(files)
-    }
-
-    /// Reads the apps of a packed bundle, and adds the files that this process already has.
-    async fn unpack(&self, archive: &[u8]) -> Result<Vec<Package>, Error> {
-        let mut apps: BTreeMap<String, Vec<PackedFile>> = BTreeMap::new();
-        let mut kept: Vec<Kept> = Vec::new();
-        // The command that packs a bundle leaves links out.
-        let (sent, _) = in_place(|| on_own_thread(|| unpacked(archive, BUNDLE)))?;
-        for file in sent {
-            if file.path == Path::new(LIST) {
-                let read = serde_json::from_slice(&file.bytes);
-                kept = read.map_err(|error| Error::Invalid(format!("{LIST}: {error}")))?;
-                continue;
-            }
-            let mut parts = file.path.components();
-            let app = parts.next().map(|app| app.as_os_str().to_string_lossy().into_owned());
-            let path = parts.as_path().to_owned();
-            let Some(app) = app.filter(|_| path != Path::new("")) else {
-                let text = format!(
-                    "{} does not belong to an app: pack a directory of apps",
-                    file.path.display()
-                );
-                return Err(Error::Invalid(text));
-            };
-            apps.entry(app).or_default().push(PackedFile { path, ..file });
-        }
-        let mut kept_of: BTreeMap<String, Vec<Kept>> = BTreeMap::new();
-        for file in kept {
-            kept_of.entry(file.app.clone()).or_default().push(file);
-        }
-        for (app, kept) in kept_of {
-            let files = self.kept_files(&app, kept).await?;
-            apps.entry(app).or_default().extend(files);
-        }
-        let mut packages = Vec::with_capacity(apps.len());
-        for (app, mut files) in apps {
-            check_app_name(&app)?;
-            let is_below = |file: &PackedFile| {
-                let mut parts = file.path.components();
-                parts.all(|part| matches!(part, std::path::Component::Normal(_)))
-            };
-            if !files.iter().all(is_below) {
-                return Err(Error::Invalid(format!("{app} has a file outside of it")));
-            }
-            files.sort();
-            files.dedup_by(|a, b| a.path == b.path);
-            packages.push(Package { app, files, links: Vec::new() });
-        }
-        if packages.is_empty() {
-            return Err(Error::Invalid("the bundle has no apps".to_owned()));
-        }
-        Ok(packages)
-    }
-
-    /// The files of an app that are not in the archive, because the version in force has their contents.
-    async fn kept_files(&self, app: &str, kept: Vec<Kept>) -> Result<Vec<PackedFile>, Error> {
-        let digest = self.all()?.remove(app).map(|one| one.manifest).unwrap_or_default();
-        let manifest = match digest.as_str() {
-            "" => None,
-            digest => Some(self.manifest(app, digest).await?),
-        };
-        let in_force = manifest.iter().flat_map(|manifest| &manifest.files);
-        let known: HashMap<&str, &Listed> =
-            in_force.map(|file| (file.sha256.as_str(), file)).collect();
-        let mut files = Vec::with_capacity(kept.len());
-        for Kept { path, sha256, .. } in &kept {
-            let Some(file) = known.get(sha256.as_str()) else {
-                return Err(Error::Changed(format!(
-                    "{app}/{path} no longer exists here: another version of the app is in effect; send \
-                     all files"
-                )));
-            };
-            files.push((*file).clone());
-        }
-        let contents = self.contents(app, files).await?;
-        let file = |(Kept { path, executable, .. }, bytes): (Kept, Bytes)| PackedFile {
-            path: PathBuf::from(path),
-            bytes: bytes.into(),
-            executable,
-        };
-        Ok(kept.into_iter().zip(contents).map(file).collect())
     }
 
     /// Returns the changes from the apps in force to other apps; `None` removes an app.
@@ -315,9 +190,9 @@ impl InstalledApps {
     ) -> Result<(), Error> {
         let in_force = self.all()?;
         let mut apps = BTreeMap::new();
-        for Package { app, files, .. } in packages {
+        for Package { app, files, kept, .. } in packages {
             let files = listed(files).await?;
-            let mut installation = self.store_version(&app, files, by).await?;
+            let mut installation = self.store_version(&app, files, &kept, by).await?;
             let same = in_force.get(&app).filter(|known| known.manifest == installation.manifest);
             if let Some(same) = same {
                 installation = same.clone();
@@ -339,7 +214,7 @@ impl InstalledApps {
                 executable: file.executable,
             };
             let files = manifest.files.iter().zip(contents).map(file).collect();
-            packages.push(Package { app: app.clone(), files, links: Vec::new() });
+            packages.push(Package { app: app.clone(), files, kept: Vec::new(), links: Vec::new() });
         }
         Ok(packages)
     }
@@ -530,7 +405,7 @@ impl Apps {
         self.installed()?.files().await
     }
 
-    /// Returns the apps of a packed bundle ([`pack_bundle`], or any archive of a directory of apps).
+    /// Returns the apps of a packed bundle ([`crate::pack_changes`], or any archive of a directory of apps).
     ///
     /// # Errors [`Error::Invalid`] for what is none or cannot be installed, [`Error::Changed`] for a file
     /// that is not in the archive and not in force any more.
@@ -556,7 +431,9 @@ impl Apps {
         let mut bytes = 0;
         for package in packages {
             let list = || package.files.iter().map(described).collect::<Result<Vec<_>, Error>>();
-            let files = in_place(list)?;
+            let mut files = in_place(list)?;
+            files.extend_from_slice(&package.kept);
+            files.sort_by(|a, b| a.path.cmp(&b.path));
             bytes += installed.new_bytes(&package.app, &files);
             after.insert(package.app.clone(), Some(files));
         }
@@ -684,6 +561,10 @@ impl Trial {
             for file in &package.files {
                 let (path, executable) = (file.path.clone(), false);
                 let bytes = if is_read(&file) { file.bytes.clone() } else { Vec::new() };
+                PackedFile { path, bytes, executable }.write_below(&folder)?;
+            }
+            for file in &package.kept {
+                let (path, bytes, executable) = (PathBuf::from(&file.path), Vec::new(), false);
                 PackedFile { path, bytes, executable }.write_below(&folder)?;
             }
             directories.insert(package.app.clone(), trial.0.clone());

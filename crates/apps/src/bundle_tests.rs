@@ -2,14 +2,17 @@
 #![allow(clippy::unwrap_used)]
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use tokio::time::Instant;
 
 use crate::bundle::released;
 use crate::installed_tests::{Setup, definition, package};
-use crate::{Applier, Applying, Apps, Error, NOBODY, Namespace, Package, pack_bundle, read_bundle};
+use crate::transfer_tests::in_effect;
+use crate::{
+    Applier, Applying, Apps, Error, NOBODY, Namespace, Package, pack_changes, read_bundle,
+};
 
 fn app(name: &str, files: &[(&str, &str)]) -> Package {
     Package { app: name.to_owned(), ..package(files) }
@@ -33,14 +36,8 @@ fn second() -> Vec<Package> {
 
 /// Packs a bundle as a client that knows the bundle in force, and sends it.
 async fn sent(apps: &Apps, packages: Vec<Package>) -> (Vec<Package>, usize) {
-    let mut there: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (app, files) in apps.bundle_files().await.unwrap() {
-        there.insert(app, files.into_iter().map(|file| file.sha256).collect());
-    }
-    let archive = pack_bundle(&packages, &there).unwrap();
-    let files = crate::package::unpacked(&archive, "sent").unwrap().0.len();
-    // One of the files lists the others.
-    (apps.unpack_bundle(&archive).await.unwrap(), files - 1)
+    let changes = pack_changes(&packages, &in_effect(apps).await).unwrap();
+    (apps.unpack_bundle(&changes.archive).await.unwrap(), changes.sent)
 }
 
 #[tokio::test]
@@ -140,7 +137,9 @@ async fn only_what_changes_is_sent_and_written() {
     one.apply_bundle(packages, "ann").await.unwrap();
     let before: BTreeSet<_> = setup.objects().await.into_iter().collect();
     let (packages, files) = sent(&one, second()).await;
-    assert_eq!((files, &packages), (2, &sorted(second())), "a.csv is there");
+    let [shop] = &packages[..] else { panic!("{packages:?}") };
+    let not_sent: Vec<&str> = shop.kept.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!((files, shop.files.len(), not_sent), (2, 2, vec!["lookups/a.csv"]));
     one.apply_bundle(packages, "ann").await.unwrap();
     let after: BTreeSet<_> = setup.objects().await.into_iter().collect();
     assert_eq!(after.difference(&before).count(), 3, "two files and the manifest");
@@ -163,11 +162,7 @@ async fn a_file_that_is_not_in_force_any_more_has_to_be_sent() {
     let setup = Setup::new().await;
     let one = setup.process("one").await;
     one.apply_bundle(first(), "ann").await.unwrap();
-    let mut there = BTreeMap::new();
-    for (app, files) in one.bundle_files().await.unwrap() {
-        there.insert(app, files.into_iter().map(|file| file.sha256).collect::<BTreeSet<_>>());
-    }
-    let archive = pack_bundle(&first(), &there).unwrap();
+    let archive = pack_changes(&first(), &in_effect(&one).await).unwrap().archive;
     one.apply_bundle(second(), "bob").await.unwrap();
     let refused = one.unpack_bundle(&archive).await;
     assert!(

@@ -84,6 +84,9 @@ const INPUTS_SPEC: &str = "README/inputs.conf.spec";
 /// Folders whose pages are shown.
 const PAGES: [&str; 3] = ["views", "nav", "panels"];
 
+/// The kinds of files whose content rules and reports read.
+const EXAMINED: [&str; 7] = ["conf", "form", "json", "meta", "py", "spec", "xml"];
+
 /// Maximum number of remarks about lines of one file that cannot be read: a damaged file may have one for
 /// each line.
 const UNREADABLE: usize = 100;
@@ -138,11 +141,17 @@ pub(crate) fn is_local(path: &Path) -> bool {
     path.starts_with("local") || path == Path::new("metadata/local.meta")
 }
 
+/// Whether the content of a file has a meaning for rules or for reports: settings, views and other objects,
+/// and what programs import. Of other files, they need the path only.
+pub(crate) fn is_examined(path: &Path) -> bool {
+    path.extension().is_some_and(|kind| EXAMINED.iter().any(|known| kind == *known))
+}
+
 /// Reports the parts of an app that Karst uses; `settings` are the registered ones.
 #[must_use]
 pub fn report(package: &Package, target: Target, settings: &Registry) -> Installed {
     let app = package.app.clone();
-    let files = package.files.len();
+    let files = package.paths().count();
     let (remarks, used, gains) = (Vec::new(), Vec::new(), Vec::new());
     let mut report = Installed { app, files, remarks, used, gains };
     let mut found = Found::with_modular_inputs(modular_kinds(&package.files, settings));
@@ -153,7 +162,11 @@ pub fn report(package: &Package, target: Target, settings: &Registry) -> Install
             false => report.remarks.extend(about_processes(file, settings, &mut found)),
         }
     }
-    report.remarks.extend(unused_programs(&package.files, target, &found));
+    for file in &package.kept {
+        debug_assert!(!is_examined(Path::new(&file.path)), "{}", file.path);
+        examine(Path::new(&file.path), &[], settings, &mut report, &mut found);
+    }
+    report.remarks.extend(unused_programs(package, target, &found));
     let needing = needing_splunk(&package.files);
     for program in found.needing_splunk(&needing) {
         let module = needing.get(&program).map_or("splunk", String::as_str);
@@ -228,7 +241,7 @@ fn not_run(stanza: &Stanza) -> Remark {
 
 /// Returns the remarks about the files in the folder of programs that nothing runs.
 fn unused_programs<'a>(
-    files: &'a [PackedFile],
+    package: &'a Package,
     target: Target,
     found: &Found,
 ) -> impl Iterator<Item = Remark> + use<'a> {
@@ -243,13 +256,13 @@ fn unused_programs<'a>(
              modules that they import"
         }
     };
-    let programs = files.iter().filter(|file| file.path.starts_with(PROGRAMS));
-    let is_run = move |file: &&PackedFile| {
-        let name = file.path.strip_prefix(PROGRAMS).ok().and_then(Path::to_str);
+    let programs = package.paths().filter(|path| path.starts_with(PROGRAMS));
+    let is_run = move |path: &Path| {
+        let name = path.strip_prefix(PROGRAMS).ok().and_then(Path::to_str);
         name.is_some_and(|name| run.contains(name))
     };
-    let unused = programs.filter(move |file| !is_run(file));
-    unused.map(move |file| Remark { place: file.path.display().to_string(), text: text.to_owned() })
+    let unused = programs.filter(move |path| !is_run(path));
+    unused.map(move |path| Remark { place: path.display().to_string(), text: text.to_owned() })
 }
 
 /// The name of a configuration file, without `.conf`.
@@ -422,7 +435,7 @@ mod tests {
             executable: false,
         };
         let files = files.iter().map(file).collect();
-        let package = Package { app: "ta".to_owned(), files, links: Vec::new() };
+        let package = Package { app: "ta".to_owned(), files, kept: Vec::new(), links: Vec::new() };
         let settings = Registry::new(&[knowledge::settings::DECLARED, &[INPUTS]]);
         let report = report(&package, target, &settings);
         let remarks = report.remarks.iter().map(|one| format!("{}: {}", one.place, one.text));

@@ -41,7 +41,7 @@ use crate::blocking::blocking;
 use crate::digest::sha256;
 use crate::install::is_local;
 use crate::installation::{Bundles, Installation, KIND, checksum};
-use crate::package::{Package, PackedFile};
+use crate::package::{Listed, Package, PackedFile};
 use crate::room::Room;
 
 /// The directory of the objects in object storage.
@@ -63,19 +63,6 @@ const RETENTION: Duration = Duration::from_secs(30 * 24 * 3600);
 pub(crate) struct Manifest {
     app: String,
     pub(crate) files: Vec<Listed>,
-}
-
-/// A file of an app that is in force.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listed {
-    /// Its path below the directory of the app.
-    pub path: String,
-    /// The digest of its content.
-    pub sha256: String,
-    /// Its size.
-    pub bytes: u64,
-    /// Whether it is a program.
-    pub executable: bool,
 }
 
 /// The directory of each installed app, which has `apps/<app>`.
@@ -187,39 +174,41 @@ impl InstalledApps {
     /// # Errors
     /// [`Error::Exists`] without `update`, or if object storage or the catalog fail.
     pub(crate) async fn put(&self, package: Package, update: bool, by: &str) -> Result<(), Error> {
-        let Package { app, files, .. } = package;
+        let Package { app, files, mut kept, .. } = package;
         let before = self.all()?.remove(&app);
         if before.is_some() && !update {
             return Err(Error::Exists(app));
         }
-        let mut kept: Vec<(Listed, Bytes)> = Vec::new();
+        let mut own: Vec<Listed> = Vec::new();
         if let Some(before) = &before {
             let manifest = self.manifest(&app, &before.manifest).await?;
-            let own = manifest.files.iter().filter(|file| is_local(Path::new(&file.path)));
-            let own: Vec<Listed> = own.cloned().collect();
-            let contents = self.contents(&app, own.clone()).await?;
-            kept = own.into_iter().zip(contents).collect();
+            let local = manifest.files.iter().filter(|file| is_local(Path::new(&file.path)));
+            own.extend(local.cloned());
         }
-        let is_kept = |file: &PackedFile| kept.iter().any(|(k, _)| Path::new(&k.path) == file.path);
-        let new: Vec<PackedFile> = files.into_iter().filter(|file| !is_kept(file)).collect();
-        let mut all = listed(new).await?;
-        all.extend(kept);
-        let installation = self.store_version(&app, all, by).await?;
+        let is_own = |path: &Path| own.iter().any(|own| Path::new(&own.path) == path);
+        let new: Vec<PackedFile> = files.into_iter().filter(|file| !is_own(&file.path)).collect();
+        kept.retain(|file| !is_own(Path::new(&file.path)));
+        kept.extend(own);
+        let new = listed(new).await?;
+        let installation = self.store_version(&app, new, &kept, by).await?;
         let json =
             serde_json::to_value(&installation).map_err(|error| damaged(app.clone(), &error))?;
         self.catalog.put_document(KIND, &app, json).await?;
         Ok(())
     }
 
-    /// Stores a version of an app, and copies it to the local disk.
+    /// Stores a version of an app, and copies it to the local disk. Files that are `kept` are those of an
+    /// earlier version: in the copy in force, or in object storage.
     pub(crate) async fn store_version(
         &self,
         app: &str,
-        mut files: Vec<(Listed, Bytes)>,
+        files: Vec<(Listed, Bytes)>,
+        kept: &[Listed],
         by: &str,
     ) -> Result<Installation, Error> {
-        files.sort_by(|(a, _), (b, _)| a.path.cmp(&b.path));
-        let listed: Vec<Listed> = files.iter().map(|(file, _)| file.clone()).collect();
+        let new = files.iter().map(|(file, _)| file);
+        let mut listed: Vec<Listed> = new.chain(kept).cloned().collect();
+        listed.sort_by(|a, b| a.path.cmp(&b.path));
         let (count, bytes) = (listed.len(), listed.iter().map(|file| file.bytes).sum());
         let manifest = Manifest { app: app.to_owned(), files: listed };
         let text =
@@ -229,7 +218,7 @@ impl InstalledApps {
         let content = |(file, bytes): &(Listed, Bytes)| (file.sha256.clone(), bytes.clone());
         let contents: Contents = files.iter().map(content).collect();
         let stored = async {
-            self.write_files(app, &files).await?;
+            self.write_files(app, &files, kept).await?;
             self.write(app, &digest, text.into()).await
         };
         // An app that cannot be copied here cannot be copied elsewhere either: the copy is tested before the

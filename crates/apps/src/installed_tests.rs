@@ -81,7 +81,7 @@ pub(crate) fn package(files: &[(&str, &str)]) -> Package {
         executable: path.starts_with("bin/"),
     };
     let files = files.iter().map(file).collect();
-    Package { app: "shop".to_owned(), files, links: Vec::new() }
+    Package { app: "shop".to_owned(), files, kept: Vec::new(), links: Vec::new() }
 }
 
 pub(crate) fn definition(apps: &Apps, name: &str) -> Option<String> {

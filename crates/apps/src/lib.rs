@@ -58,27 +58,31 @@ mod static_files;
 mod suppressions;
 #[cfg(test)]
 mod tests;
+mod transfer;
+#[cfg(test)]
+mod transfer_tests;
 mod views;
 
 pub use apps::{
     AppFiles, AppInfo, Applied, Apps, Export, ExportTurn, FileRules, ObjectChange, Parts, Reloaded,
     Tolerate,
 };
-pub use bundle::{Applier, Applying, BundleLock, Change, Validated, pack_bundle, read_bundle};
+pub use bundle::{Applier, Applying, BundleLock, Change, Validated, read_bundle};
 pub use collections::{Collection, MAX_BATCH};
 pub use documents::{FieldTypes, changed_names};
 pub use error::Error;
 pub use gains::Gain;
 pub use install::{Install, Installed, Remark, Target, counts_installed, install, report};
 pub use installation::{Bundle, Bundles, Installation};
-pub use installed::{InstalledApps, Listed};
+pub use installed::InstalledApps;
 pub use lookup_files::{LookupBytes, LookupFile};
 pub use media_types::media_type;
 pub use namespace::{NOBODY, Namespace, SEARCH, SYSTEM, Sharing};
 pub use objects::{ConfObject, Settings};
-pub use package::{Package, PackedFile};
+pub use package::{Listed, Package, PackedFile};
 pub use pages::TEXT;
 pub use query::{Page, Query};
 pub use room::Room;
 pub use static_files::StaticFile;
 pub use suppressions::Suppressions;
+pub use transfer::{Changes, InEffect, pack_changes};

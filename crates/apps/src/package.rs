@@ -10,6 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
@@ -61,6 +62,19 @@ impl PackedFile {
     }
 }
 
+/// A file of an app as the manifest of a version lists it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// Its path below the directory of the app.
+    pub path: String,
+    /// The digest of its content.
+    pub sha256: String,
+    /// Its size.
+    pub bytes: u64,
+    /// Whether it is a program.
+    pub executable: bool,
+}
+
 /// The files of an archive, and its links.
 pub(crate) type Unpacked = (Vec<PackedFile>, Vec<PathBuf>);
 
@@ -71,6 +85,9 @@ pub struct Package {
     pub app: String,
     /// Its files, by path.
     pub files: Vec<PackedFile>,
+    /// Further files of it: those of the version in effect that a client did not send. Their contents are not
+    /// in memory; no rule and no report reads them.
+    pub kept: Vec<Listed>,
     /// Links in its archive, which are left out: they may lead anywhere.
     pub links: Vec<PathBuf>,
 }
@@ -102,6 +119,23 @@ impl Package {
     pub fn unpack(archive: &[u8], name: &str) -> Result<Self, Error> {
         app_of(unpacked(archive, name)?, Path::new(name))
     }
+
+    /// The paths of all files.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        let kept = self.kept.iter().map(|file| Path::new(&file.path));
+        self.files.iter().map(|file| file.path.as_path()).chain(kept)
+    }
+
+    /// Refuses an app of more bytes or files than one may have.
+    pub(crate) fn check_size(&self) -> Result<(), Error> {
+        let mut left = Limits::of(&self.app);
+        let sent = self.files.iter().map(|file| file.bytes.len() as u64);
+        for bytes in sent.chain(self.kept.iter().map(|file| file.bytes)) {
+            left.take_file()?;
+            left.take_bytes(bytes)?;
+        }
+        Ok(())
+    }
 }
 
 /// The files of an archive, compressed or not, and its links.
@@ -119,18 +153,17 @@ pub(crate) fn unpacked(archive: &[u8], name: &str) -> Result<Unpacked, Error> {
     }
 }
 
-/// Files as a compressed archive.
-pub(crate) fn archive_of(files: &[PackedFile]) -> io::Result<Vec<u8>> {
-    compressed(files, Path::new(""))
+/// A compressor of archives.
+pub(crate) fn packer() -> GzEncoder<Vec<u8>> {
+    // Somebody waits for it: the default level takes several times as long, and makes text a little smaller.
+    GzEncoder::new(Vec::new(), Compression::fast())
 }
 
 fn compressed<F: Borrow<PackedFile>>(
     files: impl IntoIterator<Item = F>,
     below: &Path,
 ) -> io::Result<Vec<u8>> {
-    // Somebody waits for it: the default level takes several times as long, and makes text a little smaller.
-    let packed = GzEncoder::new(Vec::new(), Compression::fast());
-    write_archive(packed, files, below)?.finish()
+    write_archive(packer(), files, below)?.finish()
 }
 
 /// Writes files below a directory as an archive (`.tar`).
@@ -142,12 +175,21 @@ fn write_archive<W: Write, F: Borrow<PackedFile>>(
     let mut archive = tar::Builder::new(to);
     for file in files {
         let file: &PackedFile = file.borrow();
-        let mut header = tar::Header::new_gnu();
-        header.set_size(file.bytes.len() as u64);
-        header.set_mode(if file.executable { 0o755 } else { 0o644 });
-        archive.append_data(&mut header, below.join(&file.path), file.bytes.as_slice())?;
+        append(&mut archive, file, below)?;
     }
     archive.into_inner()
+}
+
+/// Adds a file to an archive, below a directory.
+pub(crate) fn append<W: Write>(
+    archive: &mut tar::Builder<W>,
+    file: &PackedFile,
+    below: &Path,
+) -> io::Result<()> {
+    let mut header = tar::Header::new_gnu();
+    header.set_size(file.bytes.len() as u64);
+    header.set_mode(if file.executable { 0o755 } else { 0o644 });
+    archive.append_data(&mut header, below.join(&file.path), file.bytes.as_slice())
 }
 
 impl Package {
@@ -363,7 +405,7 @@ fn app_of((files, links): Unpacked, from: &Path) -> Result<Package, Error> {
 /// A package whose name can be that of a directory.
 fn named(app: &str, files: Vec<PackedFile>, links: Vec<PathBuf>) -> Result<Package, Error> {
     check_app_name(app)?;
-    Ok(Package { app: app.to_owned(), files, links })
+    Ok(Package { app: app.to_owned(), files, kept: Vec::new(), links })
 }
 
 pub(crate) fn check_app_name(name: &str) -> Result<(), Error> {

@@ -463,7 +463,7 @@ fn every_setting_that_is_not_used_is_reported() {
 /// Returns the remarks about an app with one file.
 fn remarks_about(path: &str, bytes: Vec<u8>) -> Vec<Remark> {
     let files = vec![PackedFile { path: path.into(), bytes, executable: false }];
-    let package = Package { app: "ta".to_owned(), files, links: Vec::new() };
+    let package = Package { app: "ta".to_owned(), files, kept: Vec::new(), links: Vec::new() };
     let settings = Registry::new(&[knowledge::settings::DECLARED]);
     report(&package, Target::Server, &settings).remarks
 }

@@ -41,7 +41,9 @@ pub(super) struct Action {
 pub(super) const SAML_RESPONSE: &str = "saml_response";
 
 /// Routes whose name does not follow from their path.
-const EXACT: [(&str, &str, Class); 28] = [
+const EXACT: [(&str, &str, Class); 29] = [
+    // The same as with the whole app.
+    ("/services/apps/upload/changes", "create_apps_upload", Class::Change),
     ("/services/auth/login", LOGIN_ATTEMPT, Class::Login),
     ("/services/auth/oidc/callback", LOGIN_ATTEMPT, Class::Login),
     // Logs nobody in: the next request does.

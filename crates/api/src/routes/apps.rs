@@ -1,5 +1,5 @@
 //! `/services/apps/local`: apps, including those that are created here. `/services/apps/upload` receives
-//! packed ones.
+//! packed ones, and `/services/apps/upload/changes` those of which the server has most files.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::Object;
-use apps::{AppInfo, Export, Package, SEARCH};
+use apps::{AppInfo, Export, Installed, Package, SEARCH};
 use axum::body::Bytes;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -34,7 +34,9 @@ use crate::work::{to_its_end, work_on_part};
 
 const PATH: &str = "/services/apps/local";
 /// The path for uploading packed apps.
-pub(crate) const UPLOAD: &str = "/services/apps/upload";
+const UPLOAD: &str = "/services/apps/upload";
+/// The path for uploading the changed files of an app.
+const CHANGES: &str = "/services/apps/upload/changes";
 /// The notice that clients look for which wait for a restart.
 const RESTART_REQUIRED: &str = "restart_required";
 /// The file name of an uploaded app without one.
@@ -54,6 +56,11 @@ const SETTINGS: [(&str, &str); 8] = [
     ("visible", "ui.is_visible"),
     ("check_for_updates", "package.check_for_updates"),
 ];
+
+/// Whether the body of a request to a path is a packed app.
+pub(crate) fn takes_app(path: &str) -> bool {
+    path == UPLOAD || path == CHANGES
+}
 
 pub(super) fn routes() -> Routes {
     let (see, edit) = (May("rest_apps_view"), Some(May("edit_local_apps")));
@@ -77,6 +84,14 @@ pub(super) fn routes() -> Routes {
                 May("edit_local_apps"),
                 "Installs the app archive in the body in all processes; `update=1` replaces an app of the same name",
                 upload,
+            ),
+        )
+        .at(
+            CHANGES,
+            post(
+                May("edit_local_apps"),
+                "The same with an archive that has only the files which the version in effect does not have",
+                upload_changes,
             ),
         )
 }
@@ -276,24 +291,28 @@ async fn unpacked<T: Send + 'static>(
     read.map_err(RestError::from)
 }
 
-/// Installs a packed app, or updates it.
+/// Installs a packed app, or updates it. A client that disconnects meanwhile does not stop it.
 async fn install(call: &Call, package: Package) -> Result<(), RestError> {
     let update = call.params.flag("update");
-    let done = call.state.apps.install(package, update, &call.caller.user).await;
-    done.map_err(|error| {
-        let exists = matches!(error, apps::Error::Exists(_));
-        let mut refused = RestError::from(error);
-        if exists {
-            refused.text.push_str("; update=1 (--update of `karst app install`) replaces the app");
-        }
-        refused
+    let (apps, by) = (call.state.apps.clone(), call.caller.user.clone());
+    to_its_end(async move {
+        apps.install(package, update, &by).await.map_err(|error| {
+            let exists = matches!(error, apps::Error::Exists(_));
+            let mut refused = RestError::from(error);
+            if exists {
+                refused
+                    .text
+                    .push_str("; update=1 (--update of `karst app install`) replaces the app");
+            }
+            refused
+        })
     })
+    .await
 }
 
 /// Installs a packed app, and reports the parts that are used.
 async fn upload(call: Call, RawBody(body): RawBody) -> Result<Response, RestError> {
-    let params = &call.params;
-    let name = params.text("name").unwrap_or(UNNAMED).to_owned();
+    let name = call.params.text("name").unwrap_or(UNNAMED).to_owned();
     let reports = Arc::clone(&call.state.app_reports);
     let read = move || -> Result<_, apps::Error> {
         let package = Package::unpack(&body, &name)?;
@@ -301,8 +320,37 @@ async fn upload(call: Call, RawBody(body): RawBody) -> Result<Response, RestErro
         Ok((package, report))
     };
     let (package, report) = unpacked(read).await?;
+    install_and_tell(&call, package, report).await
+}
+
+/// The same with an archive that names files of the version in effect in place of their contents.
+async fn upload_changes(call: Call, RawBody(body): RawBody) -> Result<Response, RestError> {
+    let mut packages = call.state.apps.unpack_bundle(&body).await?;
+    if packages.len() > 1 {
+        let text =
+            format!("the archive has {} apps: install each of them separately", packages.len());
+        return Err(RestError::invalid(text));
+    }
+    let Some(package) = packages.pop() else {
+        return Err(RestError::invalid("the archive has no app"));
+    };
+    let reports = Arc::clone(&call.state.app_reports);
+    let read = move || {
+        let report = reports.report(&package);
+        Ok((package, report))
+    };
+    let (package, report) = unpacked(read).await?;
+    install_and_tell(&call, package, report).await
+}
+
+async fn install_and_tell(
+    call: &Call,
+    package: Package,
+    report: Installed,
+) -> Result<Response, RestError> {
+    let params = &call.params;
     let app = package.app.clone();
-    install(&call, package).await?;
+    install(call, package).await?;
     let reports = &call.state.app_reports;
     let pairs = |pairs: Vec<(String, String)>| -> Vec<Value> {
         pairs.into_iter().map(|(place, text)| json!({ "place": place, "text": text })).collect()
@@ -448,6 +496,9 @@ pub(super) fn cases() -> Vec<Case> {
             409,
             "already exists; update=1",
         ),
+        case(&format!("POST {CHANGES}"), "not packed", 400, "is not an app archive"),
+        case(&format!("POST {CHANGES}"), &archive(), 409, "already exists; update=1"),
+        case(&format!("POST {CHANGES}?update=1"), &archive(), 201, "\"files\":1"),
         case(&format!("GET {PATH}/kept"), "", 200, "\"installed\":true"),
         case(&format!("DELETE {PATH}/kept"), "", 200, "\"entry\":"),
         case(&format!("DELETE {PATH}/search"), "", 400, "cannot be removed"),
@@ -464,7 +515,8 @@ fn archive() -> String {
         bytes: b"[ui]\n".to_vec(),
         executable: false,
     };
-    let package = Package { app: "kept".to_owned(), files: vec![file], links: Vec::new() };
+    let package =
+        Package { app: "kept".to_owned(), files: vec![file], kept: Vec::new(), links: Vec::new() };
     String::from_utf8(package.archive().expect("an archive")).expect("a text")
 }
 

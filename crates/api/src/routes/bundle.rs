@@ -91,7 +91,12 @@ async fn files(Call { state, params, .. }: Call) -> Result<Response, RestError> 
     let of_bundle = bundles.active.unwrap_or_default().apps;
     let all = state.apps.bundle_files().await?;
     let entry = |(app, files): (String, Vec<Listed>)| {
-        let content = json!({ "files": files, "in_bundle": of_bundle.contains_key(&app) });
+        let content = json!({
+            "files": files,
+            "in_bundle": of_bundle.contains_key(&app),
+            // Earlier versions install whole apps only (`/services/apps/upload`).
+            "takes_changes": true,
+        });
         Entry::new(BUNDLE, &app, feed::content(content))
     };
     feed::respond(TITLE, BUNDLE, all.into_iter().map(entry).collect(), &params)
@@ -195,8 +200,8 @@ fn lookups_without_file(
     packages: &[Package],
     apps: &BTreeSet<&str>,
 ) -> Vec<(String, String)> {
-    let files = packages.iter().flat_map(|package| &package.files);
-    let files = files.filter_map(|file| file.path.strip_prefix("lookups").ok()?.to_str());
+    let paths = packages.iter().flat_map(|package| package.paths());
+    let files = paths.filter_map(|path| path.strip_prefix("lookups").ok()?.to_str());
     // A file that is shipped as a default counts where the other one is missing.
     let there: BTreeSet<&str> =
         files.map(|name| name.strip_suffix(".default").unwrap_or(name)).collect();
@@ -358,7 +363,8 @@ fn lookup() -> String {
 fn packed(path: &str, text: &str) -> String {
     let bytes = text.as_bytes().to_vec();
     let file = apps::PackedFile { path: path.into(), bytes, executable: false };
-    let package = Package { app: "kept".to_owned(), files: vec![file], links: Vec::new() };
+    let package =
+        Package { app: "kept".to_owned(), files: vec![file], kept: Vec::new(), links: Vec::new() };
     String::from_utf8(package.archive().expect("an archive")).expect("a text")
 }
 

@@ -58,7 +58,8 @@ async fn a_search_by_an_earlier_bundle_sees_its_apps_and_needs_all_objects() {
             file("default/macros.conf", &text),
             file("metadata/default.meta", "[]\nexport = system\n"),
         ];
-        let package = apps::Package { app: "bundled".to_owned(), files, links: Vec::new() };
+        let package =
+            apps::Package { app: "bundled".to_owned(), files, kept: Vec::new(), links: Vec::new() };
         server.state.apps.install(package, true, "admin").await.unwrap();
         server.state.apps.checksum().unwrap()
     };

@@ -333,7 +333,7 @@ impl Content {
         let of_others =
             left_out.iter().flat_map(|remark| [remark.place.as_bytes(), remark.text.as_bytes()]);
         let digest = sha256_of(of_files.chain(of_others));
-        let package = Package { app, files, links: Vec::new() };
+        let package = Package { app, files, kept: Vec::new(), links: Vec::new() };
         Ok(Export { package, left_out, digest, turn })
     }
 }

@@ -182,7 +182,7 @@ impl InstalledApps {
 
     /// The copy of an app that is in force, and its manifest if this process has written its files or
     /// compared their digests.
-    fn before(&self, app: &str) -> Option<(PathBuf, Option<Arc<Manifest>>)> {
+    pub(super) fn before(&self, app: &str) -> Option<(PathBuf, Option<Arc<Manifest>>)> {
         let copies = self.copies.lock();
         let directory = copies.current.get(app)?;
         let known = copies.known.get(directory).filter(|known| known.is_verified);
@@ -193,7 +193,7 @@ impl InstalledApps {
 
 /// The copy of a version that may have files of another one.
 #[derive(Debug)]
-struct Before {
+pub(super) struct Before {
     folder: PathBuf,
     /// The paths of the files by digest and whether they are programs, if this process has written them or
     /// compared the digests.
@@ -201,7 +201,7 @@ struct Before {
 }
 
 impl Before {
-    fn of((folder, manifest): (PathBuf, Option<Arc<Manifest>>)) -> Self {
+    pub(super) fn of((folder, manifest): (PathBuf, Option<Arc<Manifest>>)) -> Self {
         let named =
             |file: &Listed| ((file.sha256.clone(), file.executable), PathBuf::from(&file.path));
         let verified = manifest.map(|manifest| manifest.files.iter().map(named).collect());
@@ -223,7 +223,7 @@ impl Before {
     }
 
     /// The content of a file, if it is the same. What has been changed on the disk is not.
-    fn read(&self, file: &Listed) -> Option<Bytes> {
+    pub(super) fn read(&self, file: &Listed) -> Option<Bytes> {
         let bytes = fs::read(self.find(file)?).ok()?;
         (sha256(&bytes) == file.sha256).then(|| bytes.into())
     }

@@ -7,6 +7,7 @@
 //! garbage (`installed.rs`).
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
@@ -15,8 +16,10 @@ use object_store::path::Path as ObjectPath;
 use object_store::{ObjectStore, ObjectStoreExt};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use super::copying::Before;
 use super::{AT_ONCE, InstalledApps, Listed, OBJECT_GRACE, ROOT, failed, is_older, object};
 use crate::Error;
+use crate::blocking::blocking;
 
 /// Bytes of a file that is one of [`AT_ONCE`]. A larger one counts as several.
 const SHARE: u64 = 2 << 20;
@@ -42,25 +45,57 @@ impl OnTheWay {
 }
 
 impl InstalledApps {
-    /// Writes the files of a version that object storage does not have, or may not have much longer.
+    /// Writes the files of a version that object storage does not have, or may not have much longer. The
+    /// contents of those that are `kept` are read first, mostly from the copy in force.
     pub(super) async fn write_files(
         &self,
         app: &str,
         files: &[(Listed, Bytes)],
+        kept: &[Listed],
     ) -> Result<(), Error> {
         let mut there = self.staying(app).await?;
-        let mut writes = Vec::new();
-        for (file, bytes) in files {
-            if there.insert(file.sha256.clone()) {
-                writes.push(self.write_file(app, file, bytes.clone()));
-            }
+        let new = files.iter().map(|(file, bytes)| (file, Some(bytes.clone())));
+        let mut missing: Vec<(&Listed, Option<Bytes>)> =
+            new.chain(kept.iter().map(|file| (file, None))).collect();
+        missing.retain(|(file, _)| there.insert(file.sha256.clone()));
+        let needs_copy = missing.iter().any(|(_, bytes)| bytes.is_none());
+        let before = if needs_copy { self.before(app).map(Before::of) } else { None };
+        let before = Arc::new(before);
+        let mut writes = Vec::with_capacity(missing.len());
+        for (file, bytes) in missing {
+            writes.push(self.write_file(app, file, bytes, Arc::clone(&before)));
         }
         stream::iter(writes).buffer_unordered(AT_ONCE).try_collect().await
     }
 
-    async fn write_file(&self, app: &str, file: &Listed, bytes: Bytes) -> Result<(), Error> {
+    async fn write_file(
+        &self,
+        app: &str,
+        file: &Listed,
+        bytes: Option<Bytes>,
+        before: Arc<Option<Before>>,
+    ) -> Result<(), Error> {
         let _on_the_way = self.on_the_way.begin(file.bytes).await;
+        let bytes = match bytes {
+            Some(bytes) => bytes,
+            None => self.kept_content(app, file, before).await?,
+        };
         self.write(app, &file.sha256, bytes).await
+    }
+
+    /// The content of a file of an earlier version.
+    async fn kept_content(
+        &self,
+        app: &str,
+        file: &Listed,
+        before: Arc<Option<Before>>,
+    ) -> Result<Bytes, Error> {
+        let wanted = file.clone();
+        let here = blocking(move || Ok((*before).as_ref().and_then(|copy| copy.read(&wanted))));
+        match here.await? {
+            Some(content) => Ok(content),
+            None => self.object(app, &file.sha256).await,
+        }
     }
 
     pub(super) async fn write(&self, app: &str, digest: &str, bytes: Bytes) -> Result<(), Error> {

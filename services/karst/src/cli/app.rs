@@ -17,6 +17,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::app_check;
+use super::bundle::{self, Sent};
 use super::client::{Client, Failure};
 use super::plural::counted;
 use super::printable::printable;
@@ -27,6 +28,8 @@ use crate::config::{
 use crate::mistakes::{self, Mistake, Weight};
 
 const PATH: &str = "/services/apps/local";
+/// Where an update with the changed files of an app is sent.
+const CHANGES: &str = "/services/apps/upload/changes?output_mode=json&update=1";
 /// Time-out of an installation: the app is copied to object storage first.
 const INSTALL: Duration = Duration::from_secs(600);
 /// The command that lists the mistakes in an app, before the name of the app.
@@ -116,19 +119,14 @@ fn copy(options: AppInstallOptions, to: &Path) -> Result<()> {
 /// Installs an app in a running server.
 async fn install(options: AppInstallOptions) -> Result<()> {
     let package = Package::read(&options.from).context("the app was not installed")?;
-    let body = package.pack().context("cannot pack the app")?;
     let client = Client::with_timeout(&options.client, INSTALL)?;
-    let update = if options.update { "&update=1" } else { "" };
-    let path = format!("/services/apps/upload?output_mode=json{update}");
-    let request = client.request(Method::POST, &path).body(body);
-    let request = request.header(header::CONTENT_TYPE, "application/gzip");
-    let mut answer = client.send(request).await.map_err(|error| match error.downcast_ref() {
+    let sent = send(&client, &package, options.update).await;
+    let (entry, sent) = sent.map_err(|error| match error.downcast_ref() {
         Some(Failure::Unreachable(text)) => anyhow::Error::from(Failure::Unreachable(format!(
             "{text}; without a running server, --conf-dir DIR installs into its directory of configuration"
         ))),
         _ => error.context("the app was not installed"),
     })?;
-    let entry = answer["entry"][0].take();
     let mut report: Report = serde_json::from_value(entry["content"].clone())
         .context("the server sent a report that this version of karst cannot read")?;
     // These files were not sent.
@@ -137,10 +135,53 @@ async fn install(options: AppInstallOptions) -> Result<()> {
     let app = entry["name"].as_str().unwrap_or_default();
     let check = format!("`{CHECK} {app}` with the --data-dir of the server, on its machine");
     print(app, ("object storage", &check), &report)?;
+    if let Some(sent) = sent {
+        println!("{}", bundle::shown(&sent));
+    }
     if !report.disabled {
         println!("the app is in effect; in a cluster, the other processes follow within seconds");
     }
     Ok(())
+}
+
+/// Sends an app; in an update, only the files that the version in effect does not have. Returns the answer,
+/// and what was sent if it was not the whole app.
+async fn send(client: &Client, package: &Package, update: bool) -> Result<(Value, Option<Sent>)> {
+    if update && let Some(changed) = send_changes(client, package).await? {
+        let (entry, sent) = changed;
+        return Ok((entry, Some(sent)));
+    }
+    let body = package.pack().context("cannot pack the app")?;
+    let update = if update { "&update=1" } else { "" };
+    let path = format!("/services/apps/upload?output_mode=json{update}");
+    let request = client.request(Method::POST, &path).body(body);
+    let request = request.header(header::CONTENT_TYPE, "application/gzip");
+    let mut answer = client.send(request).await?;
+    Ok((answer["entry"][0].take(), None))
+}
+
+/// Sends the changed files of an app; `None` if the whole app has to be sent: no version is in effect, the
+/// user may not list its files, or the server is of an earlier version.
+async fn send_changes(client: &Client, package: &Package) -> Result<Option<(Value, Sent)>> {
+    // What keeps the server from answering, keeps it from taking the app, too.
+    let Ok(files) = client.get(bundle::FILES).await else { return Ok(None) };
+    if !takes_changes(&files, &package.app) {
+        return Ok(None);
+    }
+    let packages = std::slice::from_ref(package);
+    match bundle::send(client, CHANGES, packages, &bundle::there(&files)).await {
+        Ok(sent) => Ok(Some(sent)),
+        // Behind the same address, another process has answered, of an earlier version.
+        Err(error) if matches!(error.downcast_ref(), Some(Failure::Missing(_))) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a server installs the changed files of an app, of which it has a version.
+fn takes_changes(files: &Value, app: &str) -> bool {
+    let mut entries = files["entry"].as_array().into_iter().flatten();
+    let entry = entries.find(|entry| entry["name"] == app);
+    entry.is_some_and(|entry| entry["content"]["takes_changes"] == true)
 }
 
 async fn list(options: ListingOptions) -> Result<()> {
@@ -344,7 +385,21 @@ fn mistakes_in(directory: &Path, app: &str) -> Result<Vec<Mistake>> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn changes_are_sent_to_servers_that_say_that_they_take_them() {
+        let of = |content: Value| json!({ "entry": [{ "name": "ta", "content": content }] });
+        assert!(takes_changes(&of(json!({ "files": [], "takes_changes": true })), "ta"));
+        assert!(!takes_changes(&of(json!({ "files": [], "takes_changes": true })), "other"));
+        assert!(
+            !takes_changes(&of(json!({ "files": [] })), "ta"),
+            "a server of an earlier version"
+        );
+        assert!(!takes_changes(&Value::Null, "ta"));
+    }
 
     #[test]
     fn a_report_quotes_files_without_control_characters() {

@@ -1,21 +1,22 @@
 //! `karst cluster bundle`: a directory of apps (`manager-apps`) as one change in all processes.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use apps::{Package, pack_bundle, read_bundle};
+use apps::{Changes, InEffect, Package, pack_changes, read_bundle};
 use reqwest::{Method, header};
 use serde_json::Value;
 
 use super::client::{Client, Failure};
+use super::plural::counted;
 use super::printable::printable;
 use super::table::{Rows, print_listing};
 use crate::config::{BundleOptions, BundleWhat, StatusOptions};
 
 const CONTROL: &str = "/services/cluster/manager/control/default";
-const FILES: &str = "/services/cluster/manager/bundle?output_mode=json&count=0";
+/// The files of the apps that are in effect.
+pub(super) const FILES: &str = "/services/cluster/manager/bundle?output_mode=json&count=0";
 const INFO: &str = "/services/cluster/manager/info?output_mode=json";
 const PEERS: &str = "/services/cluster/manager/peers?output_mode=json&count=0";
 /// Time-out of a request: the server copies files to object storage.
@@ -37,10 +38,12 @@ pub(super) async fn bundle(options: BundleOptions) -> Result<ExitCode> {
             let path = format!("{CONTROL}/validate_bundle?output_mode=json");
             let packages = read_bundle(&options.bundle.directory)?;
             let known = client.get(FILES).await?;
-            let answer = send(&client, &path, &packages, &there(&known)).await?;
-            print(&answer);
+            let (answer, sent) = send(&client, &path, &packages, &there(&known)).await?;
+            let content = &answer["content"];
+            print(content);
+            println!("{}", shown(&sent));
             println!("Nothing has been changed.");
-            let fails = options.strict && has_mistakes(&answer);
+            let fails = options.strict && has_mistakes(content);
             Ok(if fails { ExitCode::FAILURE } else { ExitCode::SUCCESS })
         }
         BundleWhat::Apply(options) => {
@@ -49,7 +52,10 @@ pub(super) async fn bundle(options: BundleOptions) -> Result<ExitCode> {
             let path = format!("{CONTROL}/apply?output_mode=json{force}");
             let packages = read_bundle(&options.bundle.directory)?;
             let known = client.get(FILES).await?;
-            print(&send(&client, &path, &packages, &there(&known)).await.map_err(unsure)?);
+            let sent = send(&client, &path, &packages, &there(&known)).await;
+            let (answer, sent) = sent.map_err(unsure)?;
+            print(&answer["content"]);
+            println!("{}", shown(&sent));
             in_force(&client).await.map_err(unobserved)
         }
         BundleWhat::Rollback(options) => {
@@ -88,17 +94,17 @@ fn unsure(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// Sends apps, but for the files that the server has.
-async fn send(
+/// Sends apps, but for the files that the server has. Returns the answer, and what was sent.
+pub(super) async fn send(
     client: &Client,
     path: &str,
     packages: &[Package],
-    there: &BTreeMap<String, BTreeSet<String>>,
-) -> Result<Value> {
+    there: &InEffect,
+) -> Result<(Value, Sent)> {
     match post(client, path, packages, there).await {
         // Another version came into force in between.
         Err(error) if !there.is_empty() && error.to_string().contains("send all files") => {
-            post(client, path, packages, &BTreeMap::new()).await
+            post(client, path, packages, &InEffect::new()).await
         }
         sent => sent,
     }
@@ -108,22 +114,45 @@ async fn post(
     client: &Client,
     path: &str,
     packages: &[Package],
-    there: &BTreeMap<String, BTreeSet<String>>,
-) -> Result<Value> {
-    let body = pack_bundle(packages, there).context("cannot pack the apps")?;
-    let request = client.request(Method::POST, path).body(body);
+    there: &InEffect,
+) -> Result<(Value, Sent)> {
+    let Changes { archive, sent: files, kept } =
+        pack_changes(packages, there).context("cannot pack the apps")?;
+    let sent = Sent { files, kept, bytes: archive.len() };
+    let request = client.request(Method::POST, path).body(archive);
     let mut answer = client.send(request.header(header::CONTENT_TYPE, "application/gzip")).await?;
-    Ok(answer["entry"][0]["content"].take())
+    Ok((answer["entry"][0].take(), sent))
 }
 
-/// The digests of the files that are in effect, by app.
-fn there(feed: &Value) -> BTreeMap<String, BTreeSet<String>> {
-    let mut there = BTreeMap::new();
+/// What was sent of apps.
+#[derive(Debug)]
+pub(super) struct Sent {
+    /// Number of files.
+    files: usize,
+    /// Number of files that the server has.
+    kept: usize,
+    /// Size of the archive.
+    bytes: usize,
+}
+
+/// Returns the line about what was sent.
+pub(super) fn shown(Sent { files, kept, bytes }: &Sent) -> String {
+    let sent = format!("Sent {} in {}", counted(*files, "file"), counted(*bytes, "byte"));
+    match kept {
+        0 => format!("{sent}."),
+        kept => format!("{sent}; the server has the content of {}.", counted(*kept, "other")),
+    }
+}
+
+/// The digests of the files that are in effect, by app and path.
+pub(super) fn there(feed: &Value) -> InEffect {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let mut there = InEffect::new();
     for entry in feed["entry"].as_array().into_iter().flatten() {
-        let Some(app) = entry["name"].as_str() else { continue };
+        let Some(app) = text(&entry["name"]) else { continue };
         let files = entry["content"]["files"].as_array().into_iter().flatten();
-        let digests = files.filter_map(|file| file["sha256"].as_str().map(str::to_owned));
-        there.insert(app.to_owned(), digests.collect());
+        let digests = files.filter_map(|file| Some((text(&file["path"])?, text(&file["sha256"])?)));
+        there.insert(app, digests.collect());
     }
     there
 }
@@ -311,6 +340,29 @@ mod tests {
         assert!(has_mistakes(&content));
         assert!(!has_mistakes(&json!({ "ignored": [], "not_used": content["not_used"] })));
         assert_eq!(report(&json!({ "changes": [] })), ["No file is changed."]);
+    }
+
+    #[test]
+    fn the_line_about_what_was_sent_counts_files_and_bytes() {
+        let sent = |files, kept| shown(&Sent { files, kept, bytes: 10_240 });
+        assert_eq!(sent(1, 0), "Sent 1 file in 10240 bytes.");
+        let text = "Sent 2 files in 10240 bytes; the server has the content of 999 others.";
+        assert_eq!(sent(2, 999), text);
+    }
+
+    #[test]
+    fn files_in_effect_have_the_digests_of_their_paths() {
+        let feed = json!({ "entry": [
+            { "name": "shop", "content": { "files": [
+                { "path": "default/app.conf", "sha256": "0123", "bytes": 1, "executable": false },
+                { "path": "lookups/a.csv" },
+            ] } },
+            { "content": {} },
+        ] });
+        let there = there(&feed);
+        assert_eq!(there.len(), 1);
+        let files: Vec<_> = there["shop"].iter().collect();
+        assert_eq!(files, [(&"default/app.conf".to_owned(), &"0123".to_owned())]);
     }
 
     #[test]

@@ -48,6 +48,8 @@ pub(crate) enum Failure {
     Unauthorized(String),
     /// Logged in, and not allowed.
     Forbidden(String),
+    /// The path or the object does not exist.
+    Missing(String),
     /// Another request may succeed: the server is busy, or has something else meanwhile.
     Later(String),
     /// Any other server error.
@@ -57,7 +59,7 @@ pub(crate) enum Failure {
 impl Failure {
     pub(crate) fn code(&self) -> u8 {
         match self {
-            Self::Server(_) | Self::Later(_) | Self::Forbidden(_) => 1,
+            Self::Server(_) | Self::Missing(_) | Self::Later(_) | Self::Forbidden(_) => 1,
             Self::Usage(_) => 2,
             Self::Search(_) => 3,
             Self::Unreachable(_) => 4,
@@ -74,6 +76,7 @@ impl fmt::Display for Failure {
             | Self::Unreachable(text)
             | Self::Unauthorized(text)
             | Self::Forbidden(text)
+            | Self::Missing(text)
             | Self::Later(text)
             | Self::Server(text) => f.write_str(text),
         }
@@ -455,7 +458,7 @@ fn refused(status: StatusCode, path: &str, body: &str) -> Failure {
         StatusCode::NOT_FOUND if body.contains("\"code\":404") => Failure::Server(format!(
             "{text}; is this the port of HEC? The management API is usually at https://HOST:8089"
         )),
-        StatusCode::NOT_FOUND => Failure::Server(named(path, &text).unwrap_or(text)),
+        StatusCode::NOT_FOUND => Failure::Missing(named(path, &text).unwrap_or(text)),
         // Of a load balancer, which has no answer from a server.
         StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT => Failure::Unreachable(text),
         StatusCode::CONFLICT | StatusCode::SERVICE_UNAVAILABLE => Failure::Later(text),
