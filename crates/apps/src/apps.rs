@@ -339,6 +339,14 @@ impl Apps {
         let _ = self.inner.applied.set(applied);
     }
 
+    /// Copies the installed apps that the catalog has now, which takes seconds if they are large.
+    /// [`Self::apply_installed`] puts them in force, and reports what could not be copied.
+    pub async fn copy_installed(&self) {
+        if let Ok(installed) = self.installed() {
+            installed.copy_ahead().await;
+        }
+    }
+
     /// Applies the installed apps that the catalog has now, and returns when they are in force.
     ///
     /// # Errors

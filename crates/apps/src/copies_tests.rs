@@ -173,6 +173,26 @@ async fn an_app_of_more_files_than_are_read_at_once_is_whole_in_each_process() {
 }
 
 #[tokio::test]
+async fn a_version_that_is_copied_ahead_is_in_force_when_it_is_applied() {
+    let setup = Setup::new().await;
+    let (one, two) = (setup.process("one").await, setup.process("two").await);
+    one.install(many(0), false, "ann").await.unwrap();
+    two.apply_installed().await.unwrap();
+    let before = two.checksum();
+    one.install(many(3), true, "ann").await.unwrap();
+    two.copy_installed().await;
+    assert_eq!(two.checksum(), before);
+    assert_whole(&two, &many(0));
+    // Nothing is left to be read.
+    for object in objects(&setup).await {
+        setup.store.delete(&object).await.unwrap();
+    }
+    two.apply_installed().await.unwrap();
+    assert_eq!(two.checksum(), one.checksum());
+    assert_whole(&two, &many(3));
+}
+
+#[tokio::test]
 async fn a_damaged_object_is_not_copied_and_leaves_nothing_behind() {
     let setup = Setup::new().await;
     let (one, two) = (setup.process("one").await, setup.process("two").await);

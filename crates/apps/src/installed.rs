@@ -288,6 +288,17 @@ impl InstalledApps {
         failed
     }
 
+    /// Copies the missing files of the versions that the catalog has, while others are in force here. What
+    /// fails is tried again by [`Self::copy`].
+    pub(crate) async fn copy_ahead(&self) {
+        let _copying = self.copying.lock().await;
+        for (app, installation) in self.all().unwrap_or_default() {
+            if let Err(error) = self.copy_app_alone(&app, &installation.manifest).await {
+                tracing::debug!(%error, %app, "cannot copy an app yet");
+            }
+        }
+    }
+
     /// Removes local copies that have not been in force for a while.
     fn remove_copies(&self) {
         let now = self.clock.now();

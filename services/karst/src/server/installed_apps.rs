@@ -216,6 +216,8 @@ impl Follower {
                 // A request to this process left inputs that cannot run yet.
                 Ok(()) = not_running.changed() => {}
             }
+            // Before inputs end: what is removed while files are copied would be in force without its rules.
+            apps.copy_installed().await;
             // Inputs end before the index-time rules of their app do, and begin after them.
             followed.end(&state).await;
             let now = apps.disabled();
