@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use apps::{Apps, Archive};
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -18,6 +19,9 @@ use crate::work::work;
 
 /// Most bytes that are unpacked at a time.
 const STEP: usize = 1 << 20;
+
+/// Bytes that are written to the local disk at a time.
+const PART: usize = 256 << 10;
 
 /// Minimum capacity of a buffer, if that number of bytes is expected.
 const LEAST: usize = 4 << 10;
@@ -120,6 +124,43 @@ pub(crate) async fn read(
     Ok(held.into_bytes())
 }
 
+/// Why a body is not written to the local disk.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotSpooled {
+    /// It is too large or incomplete.
+    #[error(transparent)]
+    Body(#[from] BodyError),
+    /// The disk does not take it.
+    #[error(transparent)]
+    Disk(#[from] apps::Error),
+}
+
+/// Writes a body with an archive of apps to the local disk as it came: in memory, archives of hundreds of
+/// megabytes would leave gaps that the allocator keeps.
+pub(crate) async fn spool(apps: &Apps, body: Body, limit: usize) -> Result<Archive, NotSpooled> {
+    let too_large = || BodyError::TooLarge { limit };
+    let promised = HttpBody::size_hint(&body).exact();
+    if promised.is_some_and(|bytes| bytes > limit as u64) {
+        return Err(too_large().into());
+    }
+    let mut spool = apps.spool().await?;
+    let (mut part, mut size) = (Vec::new(), 0);
+    let mut pieces = body.into_data_stream();
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|error| BodyError::Incomplete { reason: error.to_string() })?;
+        size += piece.len();
+        if size > limit {
+            return Err(too_large().into());
+        }
+        part.extend_from_slice(&piece);
+        if part.len() >= PART {
+            (spool, part) = spool.append(part).await?;
+        }
+    }
+    (spool, _) = spool.append(part).await?;
+    Ok(spool.finish())
+}
+
 /// Reads a body and decompresses it according to its headers.
 pub(crate) async fn read_unpacked(
     budget: &Budget,
@@ -181,6 +222,18 @@ impl<S: Send + Sync> FromRequestParts<S> for RawBody {
     type Rejection = RestError;
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, RestError> {
         Ok(parts.extensions.get::<Self>().cloned().unwrap_or(Self(Bytes::new())))
+    }
+}
+
+/// The archive of apps that is the body of a request, on the local disk.
+#[derive(Debug, Clone)]
+pub(crate) struct Spooled(pub(crate) Archive);
+
+impl<S: Send + Sync> FromRequestParts<S> for Spooled {
+    type Rejection = RestError;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, RestError> {
+        let spooled = parts.extensions.remove::<Self>();
+        spooled.ok_or_else(|| RestError::invalid("the body is not an archive of apps"))
     }
 }
 

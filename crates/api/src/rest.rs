@@ -21,7 +21,7 @@ use tower::{Layer, Service};
 use crate::ApiState;
 use crate::audit::{self, Observed};
 use crate::authorize::authorize;
-use crate::body::{self, RawBody, Unwatched};
+use crate::body::{self, NotSpooled, RawBody, Spooled, Unwatched};
 use crate::error::{RestError, Written};
 use crate::flight;
 use crate::namespace::PathNamespace;
@@ -225,6 +225,9 @@ async fn read_body(State(state): State<Arc<ApiState>>, request: Request, next: N
         return next.run(Request::from_parts(parts, body)).await;
     }
     let limit = body_limit(&state, &parts.method, path);
+    if parts.method == Method::POST && (takes_app(path) || takes_bundle(path)) {
+        return read_archive(&state, Request::from_parts(parts, body), limit, next).await;
+    }
     let body = match body::read(&state.request_memory, body, limit, &mut Unwatched).await {
         Ok(body) => body,
         Err(error) => return refused_body(&error).into_response(),
@@ -242,6 +245,22 @@ async fn read_body(State(state): State<Arc<ApiState>>, request: Request, next: N
     parts.extensions.insert(RawBody(body.clone()));
     let response = next.run(Request::from_parts(parts, Body::from(body))).await;
     finish(response, mode)
+}
+
+/// Writes an archive of apps to the local disk, and reads the parameters of the URL.
+async fn read_archive(state: &ApiState, request: Request, limit: usize, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let archive = match body::spool(&state.apps, body, limit).await {
+        Ok(archive) => archive,
+        Err(NotSpooled::Body(error)) => return refused_body(&error).into_response(),
+        Err(NotSpooled::Disk(error)) => return RestError::from(error).into_response(),
+    };
+    let params = Params::parse(parts.uri.query().unwrap_or_default(), &[]);
+    let mode = mode_of(&parts, &params);
+    observe(&parts, &params, false, usize::try_from(archive.bytes()).unwrap_or(usize::MAX));
+    parts.extensions.insert(params);
+    parts.extensions.insert(Spooled(archive));
+    finish(next.run(Request::from_parts(parts, Body::empty())).await, mode)
 }
 
 fn refused_body(error: &BodyError) -> RestError {

@@ -13,6 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -409,7 +410,7 @@ impl Apps {
     ///
     /// # Errors [`Error::Invalid`] for what is none or cannot be installed, [`Error::Changed`] for a file
     /// that is not in the archive and not in force any more.
-    pub async fn unpack_bundle(&self, archive: &[u8]) -> Result<Vec<Package>, Error> {
+    pub async fn unpack_bundle(&self, archive: impl BufRead + Send) -> Result<Vec<Package>, Error> {
         let packages = self.installed()?.unpack(archive).await?;
         for package in &packages {
             self.check_installable(&package.app)?;

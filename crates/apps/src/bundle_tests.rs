@@ -37,7 +37,7 @@ fn second() -> Vec<Package> {
 /// Packs a bundle as a client that knows the bundle in force, and sends it.
 async fn sent(apps: &Apps, packages: Vec<Package>) -> (Vec<Package>, usize) {
     let changes = pack_changes(&packages, &in_effect(apps).await).unwrap();
-    (apps.unpack_bundle(&changes.archive).await.unwrap(), changes.sent)
+    (apps.unpack_bundle(&changes.archive[..]).await.unwrap(), changes.sent)
 }
 
 #[tokio::test]
@@ -164,7 +164,7 @@ async fn a_file_that_is_not_in_force_any_more_has_to_be_sent() {
     one.apply_bundle(first(), "ann").await.unwrap();
     let archive = pack_changes(&first(), &in_effect(&one).await).unwrap().archive;
     one.apply_bundle(second(), "bob").await.unwrap();
-    let refused = one.unpack_bundle(&archive).await;
+    let refused = one.unpack_bundle(&archive[..]).await;
     assert!(
         matches!(&refused, Err(Error::Changed(text)) if text.contains("send all files")),
         "{refused:?}"

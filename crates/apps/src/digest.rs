@@ -19,6 +19,24 @@ pub(crate) fn sha256_of<'b>(parts: impl IntoIterator<Item = &'b [u8]>) -> String
     hexadecimal(&context.finish())
 }
 
+/// SHA-256 of a content that comes in pieces.
+pub(crate) struct Digesting(Context);
+
+impl Digesting {
+    pub(crate) fn begin() -> Self {
+        Self(Context::new(&SHA256))
+    }
+
+    pub(crate) fn update(&mut self, piece: &[u8]) {
+        self.0.update(piece);
+    }
+
+    /// The digest, in hexadecimal digits.
+    pub(crate) fn end(self) -> String {
+        hexadecimal(&self.0.finish())
+    }
+}
+
 fn hexadecimal(digest: &Digest) -> String {
     let mut text = String::with_capacity(64);
     for byte in digest.as_ref() {

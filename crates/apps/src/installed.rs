@@ -329,8 +329,9 @@ impl InstalledApps {
         let current: BTreeSet<PathBuf> = self.directories().into_values().collect();
         let Ok(entries) = fs::read_dir(&self.directory) else { return };
         let all = entries.filter_map(Result::ok).map(|entry| entry.path());
-        for directory in all.filter(|directory| !current.contains(directory)) {
-            let _ = fs::remove_dir_all(directory);
+        for left in all.filter(|directory| !current.contains(directory)) {
+            // A file is what a process has left that was killed while it created one without a name.
+            let _ = fs::remove_dir_all(&left).or_else(|_| fs::remove_file(&left));
         }
     }
 
@@ -364,16 +365,11 @@ impl InstalledApps {
 
     /// Reads an object, and checks that its content has the digest in its name.
     async fn object(&self, app: &str, digest: &str) -> Result<Bytes, Error> {
-        let bytes = self.unchecked(app, digest).await?;
-        let (what, digest) = (object(app, digest).to_string(), digest.to_owned());
-        blocking(move || check(&bytes, &digest, what).map(|()| bytes)).await
-    }
-
-    /// Reads an object.
-    async fn unchecked(&self, app: &str, digest: &str) -> Result<Bytes, Error> {
         let path = object(app, digest);
         let found = self.store.get(&path).await.map_err(failed("read", &path))?;
-        found.bytes().await.map_err(failed("read", &path))
+        let bytes = found.bytes().await.map_err(failed("read", &path))?;
+        let (what, digest) = (object(app, digest).to_string(), digest.to_owned());
+        blocking(move || check(&bytes, &digest, what).map(|()| bytes)).await
     }
 
     /// Returns the objects of a version of an app: its manifest, and the files.

@@ -54,6 +54,7 @@ pub mod redaction;
 mod room;
 mod rules;
 pub mod simple_xml;
+mod spool;
 mod static_files;
 mod suppressions;
 #[cfg(test)]
@@ -83,6 +84,7 @@ pub use package::{Listed, Package, PackedFile};
 pub use pages::TEXT;
 pub use query::{Page, Query};
 pub use room::Room;
+pub use spool::{Archive, Spool};
 pub use static_files::StaticFile;
 pub use suppressions::Suppressions;
 pub use transfer::{Changes, InEffect, pack_changes};

@@ -3,12 +3,12 @@
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use flate2::Compression;
-use flate2::read::GzDecoder;
+use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
 
@@ -108,7 +108,7 @@ impl Package {
             _ => Error::File { action: "read", path: from.display().to_string(), source },
         };
         let packed = fs::read(from).map_err(fail)?;
-        Self::unpack(&packed, &from.to_string_lossy())
+        Self::unpack(packed.as_slice(), &from.to_string_lossy())
     }
 
     /// Reads an archive, compressed or not; `name` identifies it in errors, and is the name of an app whose
@@ -116,7 +116,7 @@ impl Package {
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub fn unpack(archive: &[u8], name: &str) -> Result<Self, Error> {
+    pub fn unpack(archive: impl BufRead, name: &str) -> Result<Self, Error> {
         app_of(unpacked(archive, name)?, Path::new(name))
     }
 
@@ -139,13 +139,19 @@ impl Package {
 }
 
 /// The files of an archive, compressed or not, and its links.
-pub(crate) fn unpacked(archive: &[u8], name: &str) -> Result<Unpacked, Error> {
-    if archive.starts_with(&ZIP) {
+pub(crate) fn unpacked(mut archive: impl BufRead, name: &str) -> Result<Unpacked, Error> {
+    let first = archive.fill_buf().map_err(|source| Error::File {
+        action: "read",
+        path: name.to_owned(),
+        source,
+    })?;
+    let (is_zip, is_gzip) = (first.starts_with(&ZIP), first.starts_with(&GZIP));
+    if is_zip {
         let message = format!("{name} is a zip file: pack the app as .tgz, .tar.gz or .spl");
         return Err(Error::Invalid(message));
     }
     let name = Path::new(name);
-    match archive.starts_with(&GZIP) {
+    match is_gzip {
         true => {
             of_archive(GzDecoder::new(archive), name, "its content is not a tar file or is damaged")
         }

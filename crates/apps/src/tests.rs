@@ -425,7 +425,7 @@ fn settings_in_other_folders_of_an_app_are_not_counted() {
         ("kit/src/other/default/macros.conf", "[n]\ndefinition = x\n"),
         ("kit/samples/props.conf", "[st]\nEXTRACT-a = (?<a>x)\n"),
     ]);
-    let package = Package::unpack(&bytes, "kit.tgz").unwrap();
+    let package = Package::unpack(bytes.as_slice(), "kit.tgz").unwrap();
     let settings = Registry::new(&[knowledge::settings::DECLARED]);
     let told = report(&package, Target::Server, &settings);
     assert_eq!(told.used, [("macros".to_owned(), 1)]);
@@ -543,7 +543,7 @@ fn links_in_an_archive_are_left_out_and_named() {
     header.set_size(0);
     header.set_entry_type(tar::EntryType::Symlink);
     archive.append_link(&mut header, "ta/default/props.conf", "/etc/passwd").unwrap();
-    let package = Package::unpack(&archive.into_inner().unwrap(), "ta.tgz").unwrap();
+    let package = Package::unpack(&archive.into_inner().unwrap()[..], "ta.tgz").unwrap();
     let told = report(&package, Target::Server, &Registry::new(&[]));
     assert_eq!(told.files, 1);
     let [link] = &told.remarks[..] else { panic!("{:?}", told.remarks) };

@@ -12,7 +12,7 @@
 //! them had been sent. Leaves to others: how a version is stored (`installed.rs`).
 
 use std::collections::{BTreeMap, HashMap};
-use std::io;
+use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -94,7 +94,7 @@ pub fn pack_changes(packages: &[Package], there: &InEffect) -> io::Result<Change
 type Archived = BTreeMap<String, (Vec<PackedFile>, BTreeMap<String, Kept>)>;
 
 /// Reads an archive of apps.
-fn read(archive: &[u8]) -> Result<Archived, Error> {
+fn read(archive: impl BufRead) -> Result<Archived, Error> {
     let mut apps = Archived::new();
     // The command that packs apps leaves links out.
     let (sent, _) = unpacked(archive, BUNDLE)?;
@@ -127,7 +127,7 @@ fn read(archive: &[u8]) -> Result<Archived, Error> {
 impl InstalledApps {
     /// Reads the apps of an archive ([`pack_changes`], or any archive of a directory of apps). Files that are
     /// not in it are those of the versions in effect.
-    pub(crate) async fn unpack(&self, archive: &[u8]) -> Result<Vec<Package>, Error> {
+    pub(crate) async fn unpack(&self, archive: impl BufRead + Send) -> Result<Vec<Package>, Error> {
         let apps = in_place(|| on_own_thread(|| read(archive)))?;
         let mut packages = Vec::with_capacity(apps.len());
         for (app, (mut files, mut not_sent)) in apps {

@@ -111,7 +111,7 @@ async fn only_the_file_of_the_same_path_of_the_same_app_is_left_out() {
     ];
     for list in unknown {
         let archive = archive(&[("shop/default/app.conf", "")], &json!([list]));
-        let refused = one.unpack_bundle(&archive).await;
+        let refused = one.unpack_bundle(&archive[..]).await;
         let is_asked_for =
             matches!(&refused, Err(Error::Changed(text)) if text.contains("send all files"));
         assert!(is_asked_for, "{list}: {refused:?}");
@@ -119,7 +119,7 @@ async fn only_the_file_of_the_same_path_of_the_same_app_is_left_out() {
     let invalid =
         [json!([kept("..", "a", "a")]), json!([kept("", "a", "a")]), json!([1]), json!({})];
     for list in invalid {
-        let refused = one.unpack_bundle(&archive(&[], &list)).await;
+        let refused = one.unpack_bundle(&archive(&[], &list)[..]).await;
         assert!(matches!(refused, Err(Error::Invalid(_))), "{list}: {refused:?}");
     }
     // What is sent takes precedence over what is named.

@@ -20,7 +20,7 @@ use super::feed;
 use super::resource::{About, Access, Removal, Resource};
 use crate::ApiState;
 use crate::atom::{Acl, Attributes, Entry, segment};
-use crate::body::RawBody;
+use crate::body::Spooled;
 use crate::call::Call;
 use crate::error::RestError;
 use crate::output::OutputMode;
@@ -311,11 +311,11 @@ async fn install(call: &Call, package: Package) -> Result<(), RestError> {
 }
 
 /// Installs a packed app, and reports the parts that are used.
-async fn upload(call: Call, RawBody(body): RawBody) -> Result<Response, RestError> {
+async fn upload(call: Call, Spooled(archive): Spooled) -> Result<Response, RestError> {
     let name = call.params.text("name").unwrap_or(UNNAMED).to_owned();
     let reports = Arc::clone(&call.state.app_reports);
     let read = move || -> Result<_, apps::Error> {
-        let package = Package::unpack(&body, &name)?;
+        let package = Package::unpack(archive.reader(), &name)?;
         let report = reports.report(&package);
         Ok((package, report))
     };
@@ -324,8 +324,8 @@ async fn upload(call: Call, RawBody(body): RawBody) -> Result<Response, RestErro
 }
 
 /// The same with an archive that names files of the version in effect in place of their contents.
-async fn upload_changes(call: Call, RawBody(body): RawBody) -> Result<Response, RestError> {
-    let mut packages = call.state.apps.unpack_bundle(&body).await?;
+async fn upload_changes(call: Call, Spooled(archive): Spooled) -> Result<Response, RestError> {
+    let mut packages = call.state.apps.unpack_bundle(archive.reader()).await?;
     if packages.len() > 1 {
         let text =
             format!("the archive has {} apps: install each of them separately", packages.len());

@@ -3,17 +3,18 @@
 
 use std::collections::BTreeSet;
 
-use apps::{Applier, Applying, Apps, Bundle, Listed, Namespace, Package, Validated};
+use apps::{Applier, Applying, Apps, Archive, Bundle, Listed, Namespace, Package, Validated};
 use axum::response::Response;
 use catalog::Snapshot;
 use knowledge::Knowledge;
+use model::ErrorKind;
 use peers::Registration;
 use serde_json::{Value, json};
 
 use super::feed;
 use crate::ApiState;
 use crate::atom::Entry;
-use crate::body::RawBody;
+use crate::body::Spooled;
 use crate::call::Call;
 use crate::error::RestError;
 use crate::rights::Need::May;
@@ -102,11 +103,16 @@ async fn files(Call { state, params, .. }: Call) -> Result<Response, RestError> 
     feed::respond(TITLE, BUNDLE, all.into_iter().map(entry).collect(), &params)
 }
 
-/// Returns the mistakes in a bundle, and its changes. Large bundles take a while.
-fn examined(state: &ApiState, packages: &[Package], found: &Validated) -> Value {
+/// Returns the mistakes in a bundle, and its changes. Large bundles take a while, and their settings much
+/// memory, which is released when the thread ends.
+fn examined(state: &ApiState, packages: &[Package], found: &Validated) -> Result<Value, RestError> {
     let files = packages.iter().flat_map(|package| &package.files);
     let bytes = files.map(|file| file.bytes.len()).sum();
-    work(bytes, || validated(state, packages, found))
+    let examine = || validated(state, packages, found);
+    work(bytes, || runtime::on_own_thread("karst-apps", examine)).map_err(|error| {
+        let text = format!("cannot start a thread to examine the bundle: {error}");
+        RestError::of_kind(ErrorKind::Unavailable, text)
+    })
 }
 
 fn validated(state: &ApiState, packages: &[Package], validated: &Validated) -> Value {
@@ -223,35 +229,35 @@ fn lookups_without_file(
 }
 
 /// The apps of the body.
-async fn packages(state: &ApiState, body: &[u8]) -> Result<Vec<Package>, RestError> {
-    if body.is_empty() {
+async fn packages(state: &ApiState, archive: Archive) -> Result<Vec<Package>, RestError> {
+    if archive.bytes() == 0 {
         let text = "the body is empty: send an archive of apps (.tgz), or use karst cluster bundle";
         return Err(RestError::invalid(text.to_owned()));
     }
-    Ok(state.apps.unpack_bundle(body).await?)
+    Ok(state.apps.unpack_bundle(archive.reader()).await?)
 }
 
 /// The changes and the errors of apps that would replace those of the bundle in force.
 async fn findings(state: &ApiState, packages: &[Package]) -> Result<Value, RestError> {
     let found = state.apps.validate_bundle(packages).await?;
-    let mut content = examined(state, packages, &found);
+    let mut content = examined(state, packages, &found)?;
     content["warnings"] = json!(warnings(state, packages, &found).await?);
     Ok(content)
 }
 
-async fn validate(call: Call, RawBody(body): RawBody) -> Result<Response, RestError> {
+async fn validate(call: Call, Spooled(archive): Spooled) -> Result<Response, RestError> {
     let state = &call.state;
-    let packages = packages(state, &body).await?;
+    let packages = packages(state, archive).await?;
     let content = findings(state, &packages).await?;
     let entry = Entry::new(VALIDATE, "validate_bundle", feed::content(content));
     feed::respond_one(TITLE, VALIDATE, entry, &call.params)
 }
 
-async fn apply(call: Call, RawBody(body): RawBody) -> Result<Response, RestError> {
+async fn apply(call: Call, Spooled(archive): Spooled) -> Result<Response, RestError> {
     let state = &call.state;
-    let packages = packages(state, &body).await?;
+    let packages = packages(state, archive).await?;
     let found = state.apps.validate_bundle(&packages).await?;
-    let mut content = examined(state, &packages, &found);
+    let mut content = examined(state, &packages, &found)?;
     if let Some(refusal) = refusal(&content).filter(|_| !call.params.flag("force")) {
         return Err(refusal);
     }

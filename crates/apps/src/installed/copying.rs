@@ -22,16 +22,18 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 
-use super::{AT_ONCE, InstalledApps, Known, Listed, Manifest, check, object};
+use super::{AT_ONCE, InstalledApps, Known, Listed, Manifest, object};
 use crate::Error;
 use crate::blocking::blocking;
-use crate::digest::sha256;
+use crate::digest::{Digesting, sha256};
 use crate::installation::KIND;
 use crate::package::is_executable;
 
 /// Contents of files by their digests.
 pub(super) type Contents = HashMap<String, Bytes>;
 
+/// Bytes of a file from object storage that are in memory until they are written.
+const PART: usize = 256 << 10;
 /// Modes of the files of copies: nobody writes to them.
 const FILE: u32 = 0o444;
 const PROGRAM: u32 = 0o555;
@@ -122,15 +124,26 @@ impl InstalledApps {
     }
 
     async fn fetch_file(&self, app: &str, file: Listed, copy: &Arc<NewCopy>) -> Result<(), Error> {
-        // Until it is on the disk, as it is in memory.
         let _on_the_way = self.on_the_way.begin(file.bytes).await;
-        let bytes = self.unchecked(app, &file.sha256).await?;
-        let (copy, what) = (Arc::clone(copy), object(app, &file.sha256).to_string());
-        blocking(move || {
-            check(&bytes, &file.sha256, what)?;
-            copy.write(&file, &bytes)
-        })
-        .await
+        let mut pieces = self.pieces(app, &file.sha256).await?;
+        let mut fetched = Fetched::new(Arc::clone(copy), file);
+        loop {
+            let (mut part, mut bytes) = (Vec::new(), 0);
+            while bytes < PART {
+                let Some(piece) = pieces.try_next().await? else { break };
+                bytes += piece.len();
+                part.push(piece);
+            }
+            let is_last = bytes < PART;
+            let written = blocking(move || {
+                fetched.append(&part)?;
+                Ok(fetched)
+            });
+            fetched = written.await?;
+            if is_last {
+                return fetched.finish();
+            }
+        }
     }
 
     /// The contents of files of an app: from the copy in force if they are there.
@@ -244,6 +257,7 @@ impl Before {
 #[derive(Debug)]
 struct NewCopy {
     temporary: PathBuf,
+    app: String,
     /// The directory of the app in it.
     folder: PathBuf,
 }
@@ -261,7 +275,7 @@ impl NewCopy {
         let name = format!(".{digest}-{}", runtime::random::uuid());
         let temporary = directory.join(name);
         let folder = temporary.join("apps").join(app);
-        Self { temporary, folder }
+        Self { temporary, app: app.to_owned(), folder }
     }
 
     /// Links and writes the files whose contents are here, and returns the others.
@@ -288,16 +302,18 @@ impl NewCopy {
         Ok(missing)
     }
 
-    /// Writes a new file. It must not exist: it might be a file of another version.
+    /// Writes a new file.
     fn write(&self, file: &Listed, bytes: &[u8]) -> Result<(), Error> {
+        let written = self.create(file).and_then(|mut new| new.write_all(bytes));
+        written.map_err(failed("write", &self.folder.join(&file.path)))
+    }
+
+    /// Creates a file. It must not exist: it might be a file of another version.
+    fn create(&self, file: &Listed) -> io::Result<File> {
         let path = self.folder.join(&file.path);
         let mode = if file.executable { PROGRAM } else { FILE };
-        let write = || {
-            create_parent(&path)?;
-            let mut new = OpenOptions::new().write(true).create_new(true).mode(mode).open(&path)?;
-            new.write_all(bytes)
-        };
-        write().map_err(failed("write", &path))
+        create_parent(&path)?;
+        OpenOptions::new().write(true).create_new(true).mode(mode).open(&path)
     }
 
     /// Gives a complete copy the name of its version.
@@ -313,6 +329,58 @@ impl NewCopy {
         let Some(directory) = target.parent() else { return Ok(()) };
         let synced = File::open(directory).and_then(|directory| directory.sync_all());
         synced.map_err(failed("write", directory))
+    }
+}
+
+/// A file of a copy that is being read from object storage.
+struct Fetched {
+    copy: Arc<NewCopy>,
+    listed: Listed,
+    file: Option<File>,
+    digest: Digesting,
+    /// Bytes that are not read yet.
+    left: u64,
+}
+
+impl Fetched {
+    fn new(copy: Arc<NewCopy>, listed: Listed) -> Self {
+        let (digest, left) = (Digesting::begin(), listed.bytes);
+        Self { copy, listed, file: None, digest, left }
+    }
+
+    /// Writes the next part of the file, which is created with the first one.
+    fn append(&mut self, part: &[Bytes]) -> Result<(), Error> {
+        let bytes: u64 = part.iter().map(|piece| piece.len() as u64).sum();
+        self.left = self.left.checked_sub(bytes).ok_or_else(|| self.damaged())?;
+        let path = self.copy.folder.join(&self.listed.path);
+        let mut write = || {
+            let mut file = match self.file.take() {
+                Some(file) => file,
+                None => self.copy.create(&self.listed)?,
+            };
+            for piece in part {
+                self.digest.update(piece);
+                file.write_all(piece)?;
+            }
+            self.file = Some(file);
+            Ok(())
+        };
+        write().map_err(failed("write", &path))
+    }
+
+    /// Refuses a content that has another digest.
+    fn finish(self) -> Result<(), Error> {
+        let damaged = self.damaged();
+        if self.left == 0 && self.digest.end() == self.listed.sha256 {
+            Ok(())
+        } else {
+            Err(damaged)
+        }
+    }
+
+    fn damaged(&self) -> Error {
+        let (app, reason) = (&self.copy.app, "its content has another digest".to_owned());
+        Error::Damaged { what: object(app, &self.listed.sha256).to_string(), reason }
     }
 }
 

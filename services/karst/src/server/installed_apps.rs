@@ -6,6 +6,7 @@
 //! process changes end before the index-time rules that change with them, and begin after them.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -109,8 +110,10 @@ impl Applied for Teller {
             }
             let (own, rules, ignored) =
                 (Arc::clone(consumers), Arc::clone(rules), ignored.to_vec());
-            let announced = tokio::task::spawn_blocking(move || own.tell(&rules, &ignored)).await;
-            if let Err(error) = announced {
+            // The mistakes are found in all rules, with much memory that is released when the thread ends.
+            let tell = move || runtime::on_own_thread("karst-apps", || own.tell(&rules, &ignored));
+            let announced = tokio::task::spawn_blocking(tell).await;
+            if let Err(error) = announced.map_err(io::Error::other).flatten() {
                 tracing::error!(%error, "cannot report mistakes in apps");
             }
         })
