@@ -21,6 +21,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use catalog::NamedDocument;
 use conf::Warning;
+use futures::future::join;
 use knowledge::Knowledge;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -29,7 +30,7 @@ use tokio::time::Instant;
 use crate::blocking::{in_place, on_own_thread};
 use crate::installation::{Bundle, Bundles, Installation, KIND};
 use crate::installed::{Directories, InstalledApps, described, listed};
-use crate::package::Listed;
+use crate::package::{Listed, Parents};
 use crate::{Apps, Error, Package, PackedFile};
 
 /// The document that is there while a bundle is applied.
@@ -175,12 +176,12 @@ impl InstalledApps {
         Ok(changes)
     }
 
-    /// Applies the apps as one change, in place of those of the bundle before.
-    async fn apply(&self, packages: Vec<Package>, applier: &Applier) -> Result<(), Error> {
+    /// Applies the apps as one change, in place of those of the bundle before. Returns the lock, which is
+    /// still held.
+    async fn apply(&self, packages: Vec<Package>, applier: &Applier) -> Result<Value, Error> {
         let lock = self.lock(applier).await?;
         let applied = self.apply_locked(packages, &applier.by, &lock).await;
-        self.unlock(&lock).await;
-        applied
+        self.held_after(applied, lock).await
     }
 
     async fn apply_locked(
@@ -220,8 +221,8 @@ impl InstalledApps {
         Ok(packages)
     }
 
-    /// Puts the apps of the bundle before the last one in force again.
-    async fn roll_back(&self, applier: &Applier) -> Result<(), Error> {
+    /// Puts the apps of the bundle before the last one in force again. Returns the lock, which is still held.
+    async fn roll_back(&self, applier: &Applier) -> Result<Value, Error> {
         let lock = self.lock(applier).await?;
         let rolled = async {
             let bundles = Bundles::read(&self.catalog.snapshot())?;
@@ -232,8 +233,7 @@ impl InstalledApps {
             self.commit(previous.apps, &applier.by, &lock).await
         };
         let rolled = rolled.await;
-        self.unlock(&lock).await;
-        rolled
+        self.held_after(rolled, lock).await
     }
 
     /// Commits these apps as those of the bundle; apps that are not in the bundle any more are removed.
@@ -322,6 +322,14 @@ impl InstalledApps {
         let note = self.catalog.snapshot().document(LOCK.0, LOCK.1)?;
         let process = serde_json::from_value(note["process"].clone()).ok()?;
         Some(BundleLock { process, note: note.as_ref().clone() })
+    }
+
+    /// Returns the lock after a change; releases it if the change has failed.
+    async fn held_after(&self, changed: Result<(), Error>, lock: Value) -> Result<Value, Error> {
+        if changed.is_err() {
+            self.unlock(&lock).await;
+        }
+        changed.map(|()| lock)
     }
 
     async fn unlock(&self, lock: &Value) {
@@ -464,10 +472,17 @@ impl Apps {
     ) -> Result<(), Error> {
         let applier = applier.into();
         self.note_bundle().await;
-        self.installed()?.apply(packages, &applier).await?;
-        self.apply_installed().await?;
+        let lock = self.installed()?.apply(packages, &applier).await?;
+        self.apply_and_unlock(&lock).await?;
         self.note_bundle().await;
         self.collect_garbage_beside()
+    }
+
+    /// Puts in force here what is committed, while the catalog releases the lock.
+    async fn apply_and_unlock(&self, lock: &Value) -> Result<(), Error> {
+        let unlocked = self.installed()?.unlock(lock);
+        let (applied, ()) = join(self.apply_installed(), unlocked).await;
+        applied
     }
 
     /// Returns the apps of the bundle before the last one, to validate a rollback to it.
@@ -486,8 +501,8 @@ impl Apps {
     pub async fn roll_back_bundle(&self, applier: impl Into<Applier>) -> Result<(), Error> {
         let applier = applier.into();
         self.note_bundle().await;
-        self.installed()?.roll_back(&applier).await?;
-        self.apply_installed().await?;
+        let lock = self.installed()?.roll_back(&applier).await?;
+        self.apply_and_unlock(&lock).await?;
         self.note_bundle().await;
         Ok(())
     }
@@ -559,14 +574,19 @@ impl Trial {
                 source,
             };
             fs::create_dir_all(&folder).map_err(fail)?;
-            for file in &package.files {
-                let (path, executable) = (file.path.clone(), false);
-                let bytes = if is_read(&file) { file.bytes.clone() } else { Vec::new() };
-                PackedFile { path, bytes, executable }.write_below(&folder)?;
-            }
-            for file in &package.kept {
-                let (path, bytes, executable) = (PathBuf::from(&file.path), Vec::new(), false);
-                PackedFile { path, bytes, executable }.write_below(&folder)?;
+            let mut parents = Parents::default();
+            let read = package.files.iter().filter(is_read);
+            let contents: HashMap<&Path, &[u8]> =
+                read.map(|file| (file.path.as_path(), file.bytes.as_slice())).collect();
+            for path in package.paths() {
+                let content = contents.get(path).copied().unwrap_or_default();
+                let path = folder.join(path);
+                let written = parents.create(&path).and_then(|()| fs::write(&path, content));
+                written.map_err(|source| Error::File {
+                    action: "write",
+                    path: path.display().to_string(),
+                    source,
+                })?;
             }
             directories.insert(package.app.clone(), trial.0.clone());
         }

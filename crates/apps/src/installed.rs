@@ -217,10 +217,9 @@ impl InstalledApps {
         self.check_version(&manifest)?;
         let content = |(file, bytes): &(Listed, Bytes)| (file.sha256.clone(), bytes.clone());
         let contents: Contents = files.iter().map(content).collect();
-        let stored = async {
-            self.write_files(app, &files, kept).await?;
-            self.write(app, &digest, text.into()).await
-        };
+        // Nothing reads the manifest before the catalog names it.
+        let written = self.write(app, &digest, text.into());
+        let stored = try_join(self.write_files(app, &files, kept), written);
         // An app that cannot be copied here cannot be copied elsewhere either: the copy is tested before the
         // app is in force.
         let copied = self.copy_contents(&digest, Arc::new(manifest), contents);

@@ -1,7 +1,7 @@
 //! Packed apps: a directory or an archive as the name and the files of one app.
 
 use std::borrow::Borrow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::{self, Metadata};
 use std::io::{self, BufRead, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -59,6 +59,22 @@ impl PackedFile {
         let fail =
             |source| Error::File { action: "write", path: path.display().to_string(), source };
         write().map_err(fail)
+    }
+}
+
+/// The directories of files that are written: each is created once.
+#[derive(Debug, Default)]
+pub(crate) struct Parents(HashSet<PathBuf>);
+
+impl Parents {
+    /// Creates the directory of a file, unless this has created it before.
+    pub(crate) fn create(&mut self, file: &Path) -> io::Result<()> {
+        let Some(parent) = file.parent().filter(|parent| !self.0.contains(*parent)) else {
+            return Ok(());
+        };
+        fs::create_dir_all(parent)?;
+        self.0.insert(parent.to_owned());
+        Ok(())
     }
 }
 

@@ -13,7 +13,7 @@
 //! file is written again.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ use crate::Error;
 use crate::blocking::blocking;
 use crate::digest::{Digesting, sha256};
 use crate::installation::KIND;
-use crate::package::is_executable;
+use crate::package::{Parents, is_executable};
 
 /// Contents of files by their digests.
 pub(super) type Contents = HashMap<String, Bytes>;
@@ -221,8 +221,8 @@ impl Before {
         Self { folder, verified }
     }
 
-    /// Where a file may be that is the same.
-    fn find(&self, file: &Listed) -> Option<PathBuf> {
+    /// Where a file may be that is the same, and its metadata.
+    fn find(&self, file: &Listed) -> Option<(PathBuf, Metadata)> {
         let path = match &self.verified {
             Some(paths) => paths.get(&(file.sha256.clone(), file.executable))?.as_path(),
             None => Path::new(&file.path),
@@ -232,22 +232,21 @@ impl Before {
         let is_alike = metadata.is_file()
             && metadata.len() == file.bytes
             && is_executable(&metadata) == file.executable;
-        is_alike.then_some(path)
+        is_alike.then_some((path, metadata))
     }
 
     /// The content of a file, if it is the same. What has been changed on the disk is not.
     pub(super) fn read(&self, file: &Listed) -> Option<Bytes> {
-        let bytes = fs::read(self.find(file)?).ok()?;
+        let bytes = fs::read(self.find(file)?.0).ok()?;
         (sha256(&bytes) == file.sha256).then(|| bytes.into())
     }
 
     /// Gives a file another name, if it is the same and nobody may write to it; false if it is not or cannot
     /// have one.
     fn link(&self, file: &Listed, to: &Path) -> bool {
-        let Some(path) = self.find(file) else { return false };
+        let Some((path, metadata)) = self.find(file) else { return false };
         // A copy by an earlier version of Karst may be written to.
-        let is_fixed =
-            fs::metadata(&path).is_ok_and(|metadata| metadata.permissions().mode() & WRITE == 0);
+        let is_fixed = metadata.permissions().mode() & WRITE == 0;
         let is_same = is_fixed && (self.verified.is_some() || self.read(file).is_some());
         is_same && fs::hard_link(path, to).is_ok()
     }
@@ -286,10 +285,10 @@ impl NewCopy {
         contents: &Contents,
     ) -> Result<Vec<Listed>, Error> {
         fs::create_dir_all(&self.folder).map_err(failed("create", &self.folder))?;
-        let mut missing = Vec::new();
+        let (mut missing, mut parents) = (Vec::new(), Parents::default());
         for file in files {
             let path = self.folder.join(&file.path);
-            create_parent(&path).map_err(failed("write", &path))?;
+            parents.create(&path).map_err(failed("write", &path))?;
             if before.is_some_and(|before| before.link(file, &path)) {
                 continue;
             }
@@ -312,7 +311,6 @@ impl NewCopy {
     fn create(&self, file: &Listed) -> io::Result<File> {
         let path = self.folder.join(&file.path);
         let mode = if file.executable { PROGRAM } else { FILE };
-        create_parent(&path)?;
         OpenOptions::new().write(true).create_new(true).mode(mode).open(&path)
     }
 
@@ -382,10 +380,6 @@ impl Fetched {
         let (app, reason) = (&self.copy.app, "its content has another digest".to_owned());
         Error::Damaged { what: object(app, &self.listed.sha256).to_string(), reason }
     }
-}
-
-fn create_parent(path: &Path) -> io::Result<()> {
-    path.parent().map_or(Ok(()), fs::create_dir_all)
 }
 
 fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error + use<> {
