@@ -543,6 +543,8 @@ def test_an_app_whose_sender_disconnects_is_installed_nevertheless(server):
         return server.rest("GET", "/services/apps/local/doors?output_mode=json").status == 200
 
     wait_for(is_installed, "the app", 60)
+    record = "search index=_audit action=create_apps_upload info=succeeded"
+    wait_for(lambda: server.rows(record), "its record in the audit trail", 60)
     assert server.value("| inputlookup teams.csv | stats count") == "2"
 
 

@@ -157,6 +157,11 @@ pub(crate) async fn spool(apps: &Apps, body: Body, limit: usize) -> Result<Archi
             (spool, part) = spool.append(part).await?;
         }
     }
+    // A body ends early, without an error, if the server gives its connection up.
+    if let Some(promised) = promised.filter(|bytes| *bytes != size as u64) {
+        let reason = format!("it has {size} of {promised} bytes");
+        return Err(BodyError::Incomplete { reason }.into());
+    }
     (spool, _) = spool.append(part).await?;
     Ok(spool.finish())
 }

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use access::saml::ACS_PATH;
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
@@ -73,6 +73,7 @@ pub fn router(
     let hsts = state.settings.hsts;
     let routes = routes.with_state(state).merge(flight);
     let routes = routes.layer(from_fn_with_state(Arc::clone(&shared), audit::record));
+    let routes = routes.layer(from_fn(outlast_sender));
     let routes = routes.layer(from_fn_with_state(shared, traced::request));
     let routes = routes.layer(from_fn_with_state(hsts, security_headers::add));
     MapRequestLayer::new(canonical_path).layer(routes)
@@ -245,6 +246,19 @@ async fn read_body(State(state): State<Arc<ApiState>>, request: Request, next: N
     parts.extensions.insert(RawBody(body.clone()));
     let response = next.run(Request::from_parts(parts, Body::from(body))).await;
     finish(response, mode)
+}
+
+/// Handles a request with an archive of apps to its end: a client that disconnects once it has sent all of it
+/// stops neither the installation nor its record in the audit trail. An archive of unknown length is left out:
+/// if its connection is given up, it ends like one that is complete.
+async fn outlast_sender(request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    let has_archive = request.method() == Method::POST && (takes_app(path) || takes_bundle(path));
+    if !has_archive || HttpBody::size_hint(request.body()).exact().is_none() {
+        return next.run(request).await;
+    }
+    let handled = runtime::detached(next.run(request)).await;
+    handled.unwrap_or_else(|_| finish(RestError::stopping().into_response(), OutputMode::Xml))
 }
 
 /// Writes an archive of apps to the local disk, and reads the parameters of the URL.

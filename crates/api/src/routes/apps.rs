@@ -326,6 +326,8 @@ async fn upload(call: Call, Spooled(archive): Spooled) -> Result<Response, RestE
 /// The same with an archive that names files of the version in effect in place of their contents.
 async fn upload_changes(call: Call, Spooled(archive): Spooled) -> Result<Response, RestError> {
     let mut packages = call.state.apps.unpack_bundle(archive.reader()).await?;
+    // Its space on the disk is free again.
+    drop(archive);
     if packages.len() > 1 {
         let text =
             format!("the archive has {} apps: install each of them separately", packages.len());

@@ -173,7 +173,9 @@ struct Sent {
 fn may_be_indexed(error: &anyhow::Error) -> bool {
     match error.downcast_ref::<Failure>() {
         Some(Failure::Unreachable(text)) => !text.contains("Connection refused"),
-        Some(Failure::Server(text) | Failure::Later(text)) => !text.contains("shutting down"),
+        Some(Failure::Server(text) | Failure::Missing(text) | Failure::Later(text)) => {
+            !text.contains("shutting down")
+        }
         Some(_) => false,
         // The response ended before its end.
         None => error.is::<reqwest::Error>(),

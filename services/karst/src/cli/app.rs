@@ -161,18 +161,38 @@ async fn send(client: &Client, package: &Package, update: bool) -> Result<(Value
 }
 
 /// Sends the changed files of an app; `None` if the whole app has to be sent: no version is in effect, the
-/// user may not list its files, or the server is of an earlier version.
+/// user may not list its files, the server is of an earlier version, or it cannot read the other files.
 async fn send_changes(client: &Client, package: &Package) -> Result<Option<(Value, Sent)>> {
-    // What keeps the server from answering, keeps it from taking the app, too.
-    let Ok(files) = client.get(bundle::FILES).await else { return Ok(None) };
+    let files = match client.get(bundle::FILES).await {
+        Ok(files) => files,
+        // This keeps the server from taking the app, too.
+        Err(error)
+            if matches!(
+                error.downcast_ref(),
+                Some(Failure::Unreachable(_) | Failure::Unauthorized(_))
+            ) =>
+        {
+            return Err(error);
+        }
+        // The update may be the repair of a version whose files cannot be listed.
+        Err(_) => return Ok(None),
+    };
     if !takes_changes(&files, &package.app) {
         return Ok(None);
     }
     let packages = std::slice::from_ref(package);
     match bundle::send(client, CHANGES, packages, &bundle::there(&files)).await {
         Ok(sent) => Ok(Some(sent)),
-        // Behind the same address, another process has answered, of an earlier version.
-        Err(error) if matches!(error.downcast_ref(), Some(Failure::Missing(_))) => Ok(None),
+        // Behind the same address, another process has answered, of an earlier version; or a file of the
+        // version in effect is lost, which the whole app replaces.
+        Err(error)
+            if matches!(
+                error.downcast_ref(),
+                Some(Failure::Missing(_) | Failure::Server(_) | Failure::Later(_))
+            ) =>
+        {
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
 }
