@@ -8,7 +8,7 @@ import pytest
 import splunklib
 
 from clustered import new_server
-from karst import PASSWORD, USER
+from karst import PASSWORD, USER, wait_for
 
 COMMANDS = """[double]
 chunked = true
@@ -38,6 +38,10 @@ passauth = true
 filename = asks_old.py
 [asks_and_fails]
 passauth = true
+[manages]
+passauth = true
+[manages_nothing]
+filename = manages.py
 """
 HEAD = "import sys\nfrom splunklib.searchcommands import *\n"
 TAIL = "\ndispatch(C, sys.argv, sys.stdin, sys.stdout, __name__)\n"
@@ -120,6 +124,45 @@ si.outputResults([row])
 import splunk.Intersplunk as si
 _, _, settings = si.getOrganizedResults()
 sys.exit("key=" + settings["sessionKey"])
+""",
+    "manages.py": """import splunk, splunk.auth, splunk.entity as entity, splunk.input, splunk.rest as rest
+import splunk.Intersplunk as si
+from splunk.appserver.mrsparkle.lib.util import get_apps_dir
+from splunk.models.base import SplunkAppObjModel
+from splunk.models.field import BoolField, Field
+
+class Macro(SplunkAppObjModel):
+    resource = "data/macros"
+    definition = Field()
+    off = BoolField(api_name="disabled")
+
+_, _, settings = si.getOrganizedResults()
+splunk.setDefault("sessionKey", settings["sessionKey"])
+answer, content = rest.simpleRequest("/services/server/info", getargs={"output_mode": "json"})
+row = {"status": answer.status, "type": answer["content-type"], "body": b"entry" in content}
+row["user"] = splunk.auth.getCurrentUser()["name"]
+row["address"] = entity.getEntity("/server", "settings", namespace="tools", owner="-")["mgmtHostPort"]
+place = {"namespace": "tools", "owner": "nobody"}
+entity.setEntity(entity.Entity("data/macros", "made_here", {"definition": "x=1", "disabled": "0"}, **place))
+made = entity.getEntity("data/macros", "made_here", **place)
+row["made"] = [made["definition"], made["disabled"], made["eai:acl"]["app"], made.owner]
+made["definition"] = "x=2"
+entity.setEntity(made)
+model = Macro.get(Macro.build_id("made_here", "tools", "nobody"))
+row["model"] = [model.definition, str(model.off), model.name]
+row["listed"] = "made_here" in entity.getEntities("data/macros", count=-1, **place)
+entity.deleteEntity("data/macros", "made_here", **place)
+try:
+    entity.getEntity("data/macros", "made_here", **place)
+except splunk.ResourceNotFound as error:
+    row["gone"] = error.statusCode
+try:
+    rest.simpleRequest("/services/data/macros", postargs={}, raiseAllErrors=True)
+except splunk.BadRequest as error:
+    row["refused"] = error.get_message_text()
+row["sent"] = splunk.input.submit("an event of a command", sourcetype="made", index="main")[0].status
+row["apps"] = get_apps_dir()
+si.outputResults([row])
 """,
     "upper.sh": "#!/bin/sh\ntr a-z A-Z\n",
     "broken.py": "import sys\nsys.exit('the reason')\n",
@@ -293,3 +336,22 @@ def test_a_program_of_protocol_1_has_a_session_if_its_stanza_says_so(server):
 def test_the_session_of_a_program_ends_when_the_program_fails(server):
     found = re.search(r"key=([A-Za-z0-9]{64})", error(server, "| makeresults | asks_and_fails"))
     assert found and not is_valid(server, found[1])
+
+
+def test_a_program_manages_objects_and_sends_events_with_the_modules_of_splunk(server):
+    (row,) = rows(server, "| makeresults | manages")
+    assert (row["status"], row["body"], row["user"]) == ("200", "True", USER), row
+    assert row["type"].startswith("application/json"), row
+    assert row["address"] == str(server.management_port), row
+    assert row["made"] == ["x=1", "0", "tools", "nobody"], row
+    assert row["model"] == ["x=2", "False", "made_here"], row
+    assert (row["listed"], row["gone"], row["sent"]) == ("True", "404", "200"), row
+    assert "name" in row["refused"], row
+    assert row["apps"].endswith("/conf/apps"), row
+    found = lambda: rows(server, "search index=main sourcetype=made | table _raw")
+    assert wait_for(found, "the event of the command") == [{"_raw": "an event of a command"}]
+
+
+def test_a_program_without_a_session_is_told_how_it_gets_one(server):
+    text = error(server, "| makeresults | manages_nothing")
+    assert "SplunkdConnectionException" in text and "passauth = true" in text, text

@@ -13,6 +13,9 @@ use crate::messages::{Answer, Message};
 use crate::settings::Settings;
 use crate::table::Table;
 
+/// The variable with the address of the management port, for the modules `splunk.*`.
+const ADDRESS: &str = "SPLUNKD_URI";
+
 /// A run of a command for one search.
 #[derive(Debug)]
 pub struct CommandRun {
@@ -34,10 +37,13 @@ impl CommandRun {
     /// # Errors
     /// If the program is missing, does not answer, or refuses its arguments.
     pub async fn start(
-        command: Command,
+        mut command: Command,
         info: SearchInfo,
         settings: &Settings,
     ) -> Result<(Self, Vec<Message>), Error> {
+        if !info.uri.is_empty() {
+            command.script.environment.push((ADDRESS.to_owned(), info.uri.clone()));
+        }
         let failed = |source| Error::Start { program: command.script.described(), source };
         let scratch = tempfile::Builder::new().prefix("karst-script-").tempdir().map_err(failed)?;
         let mut run = Self {

@@ -150,13 +150,23 @@ fn missing_module(said: &str) -> Option<String> {
         if let Some(name) = line.strip_prefix("ModuleNotFoundError: No module named '") {
             return name.split('\'').next().filter(|name| !name.is_empty()).map(str::to_owned);
         }
-        // The error of `from splunk import rest`. The packages of apps have other causes, such as cycles.
-        let reason = line.strip_prefix("ImportError: cannot import name '")?;
-        let (name, rest) = reason.split_once("' from '")?;
-        let package = rest.split('\'').next()?;
+        // The packages of apps have other causes, such as cycles.
+        let (package, name) = missing_name(line)?;
         let is_splunk = package.split('.').next() == Some("splunk");
         is_splunk.then(|| format!("{package}.{name}"))
     })
+}
+
+/// The module and the name in the error of `from splunk import search`, or of a call of a function that a
+/// module does not have.
+fn missing_name(line: &str) -> Option<(&str, &str)> {
+    if let Some(reason) = line.strip_prefix("ImportError: cannot import name '") {
+        let (name, rest) = reason.split_once("' from '")?;
+        return Some((rest.split('\'').next()?, name));
+    }
+    let reason = line.strip_prefix("AttributeError: module '")?;
+    let (package, rest) = reason.split_once("' has no attribute '")?;
+    Some((package, rest.split('\'').next()?))
 }
 
 fn absence(module: &str) -> String {
@@ -195,6 +205,12 @@ mod tests {
         let splunk = "the Python module \"splunk.clilib\" is part of Splunk, and Karst does not have it: the \
                       command \"x\" (/x.py) ended with exit code 1: Traceback";
         assert!(text("splunk.clilib").starts_with(splunk), "{}", text("splunk.clilib"));
+        for (error, module) in [
+            ("AttributeError: module 'splunk.rest' has no attribute 'x'", Some("splunk.rest.x")),
+            ("AttributeError: module 'json' has no attribute 'x'", None),
+        ] {
+            assert_eq!(missing_module(error).as_deref(), module, "{error}");
+        }
         let other = "the Python module \"splunklib\" is missing (install it for";
         assert!(text("splunklib").starts_with(other), "{}", text("splunklib"));
     }

@@ -10,17 +10,24 @@ use std::path::{Path, PathBuf};
 const DIRECTORY: &str = "python";
 
 /// The files of the package.
-const FILES: [(&str, &str); 7] = [
+const FILES: [(&str, &str); 14] = [
     ("__init__.py", include_str!("../python/splunk/__init__.py")),
     ("Intersplunk.py", include_str!("../python/splunk/Intersplunk.py")),
+    ("admin.py", include_str!("../python/splunk/admin.py")),
+    ("auth.py", include_str!("../python/splunk/auth.py")),
+    ("entity.py", include_str!("../python/splunk/entity.py")),
+    ("input.py", include_str!("../python/splunk/input.py")),
+    ("rest.py", include_str!("../python/splunk/rest.py")),
     ("util.py", include_str!("../python/splunk/util.py")),
-    ("clilib/cli_common.py", include_str!("../python/splunk/clilib/cli_common.py")),
-    ("clilib/bundle_paths.py", include_str!("../python/splunk/clilib/bundle_paths.py")),
-    ("mining/dcutils.py", include_str!("../python/splunk/mining/dcutils.py")),
     (
         "appserver/mrsparkle/lib/util.py",
         include_str!("../python/splunk/appserver/mrsparkle/lib/util.py"),
     ),
+    ("clilib/bundle_paths.py", include_str!("../python/splunk/clilib/bundle_paths.py")),
+    ("clilib/cli_common.py", include_str!("../python/splunk/clilib/cli_common.py")),
+    ("mining/dcutils.py", include_str!("../python/splunk/mining/dcutils.py")),
+    ("models/base.py", include_str!("../python/splunk/models/base.py")),
+    ("models/field.py", include_str!("../python/splunk/models/field.py")),
 ];
 
 /// Writes the modules below the directory of a run, unless they are there, and returns the directory for

@@ -147,10 +147,12 @@ si.outputResults([found])
 
 #[tokio::test]
 async fn other_modules_of_splunk_are_named_and_an_own_package_is_preferred() {
-    for import in ["import splunk.rest", "from splunk import rest"] {
+    for import in
+        ["import splunk.search", "from splunk import search", "import splunk\nsplunk.search()"]
+    {
         let error = fails(&format!("{import}\n"), usual()).await;
         let expected =
-            "the Python module \"splunk.rest\" is part of Splunk, and Karst does not have it: ";
+            "the Python module \"splunk.search\" is part of Splunk, and Karst does not have it: ";
         assert!(error.starts_with(expected), "{error}");
     }
     let app = App::new();

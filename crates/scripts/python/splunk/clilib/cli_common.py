@@ -7,6 +7,7 @@ out: `system/local`, and `local` of other apps.
 
 import os
 
+import splunk
 from splunk.clilib.bundle_paths import etc
 
 splunk_home = os.environ.get("SPLUNK_HOME", "")
@@ -42,6 +43,20 @@ def getConfStanza(name, stanza):
 def getConfKeyValue(name, stanza, key):
     """Returns the value of a setting. Fails with `KeyError` if it is not set."""
     return getConfStanza(name, stanza)[key]
+
+
+def readConfFile(path):
+    """Returns the stanzas of a file; none if it does not exist."""
+    stanzas = {}
+    if os.path.isfile(path):
+        with open(path, encoding="utf-8-sig", errors="replace") as file:
+            _read(file, stanzas)
+    return stanzas
+
+
+def getMgmtUri():
+    """Returns the address of the management port."""
+    return splunk.getLocalServerInfo()
 
 
 def _merged(name, folders):
