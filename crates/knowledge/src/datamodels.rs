@@ -11,6 +11,9 @@ use serde::Deserialize;
 
 use crate::knowledge::Knowledge;
 
+/// The parent of root transactions.
+const TRANSACTION: &str = "BaseTransaction";
+
 /// A data model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataModel {
@@ -37,6 +40,8 @@ pub struct Dataset {
     pub constraints: Vec<String>,
     /// The complete search of the dataset, instead of constraints.
     pub base_search: Option<String>,
+    /// Whether its root groups events of other datasets into transactions, which is not supported.
+    pub transaction: bool,
     /// Its fields, inherited ones first.
     pub fields: Vec<ModelField>,
     /// The calculations of its fields, in order.
@@ -150,6 +155,7 @@ fn dataset(object: &RawObject, by_name: &HashMap<&str, &RawObject>) -> Dataset {
         lineage: chain.iter().map(|object| object.name.clone()).collect(),
         constraints: Vec::new(),
         base_search: None,
+        transaction: chain.first().is_some_and(|root| root.parent == TRANSACTION),
         fields: Vec::new(),
         calculations: Vec::new(),
     };

@@ -324,9 +324,10 @@ pub(super) async fn expand_tstats(
             let (model, named) = split(&name.node);
             let mut dataset = find(model, named, name.span, env)?;
             let from = (model, named.is_some(), span);
-            let filter = narrowed(&command.filter, from, &mut dataset, env)?;
+            let (filter, is_chosen) = narrowed(&command.filter, from, &mut dataset, env)?;
+            let within = is_chosen.then_some(&dataset);
             match command.by.fields.iter().any(|field| field.text == NODENAME) {
-                true => by_node((model, &dataset), &filter, span, env).await?,
+                true => by_node((model, within), &filter, span, env).await?,
                 false => commands(&dataset, &filter, true, span, env).await?,
             }
         }
@@ -356,17 +357,28 @@ pub(super) async fn expand_tstats(
     Ok(Some(Expanded::of(commands, env)))
 }
 
-/// Returns the commands that read the events of a dataset and those of each of its descendants, with the name
-/// of the dataset in `nodename`: an event of a child is also one of its parent.
+/// Returns the commands that read the events of a dataset and those of each of its descendants (without a
+/// dataset, of all datasets of the model), with the name of the dataset in `nodename`: an event of a child is
+/// also one of its parent.
 async fn by_node(
-    (model, dataset): (&str, &Dataset),
+    (model, within): (&str, Option<&Dataset>),
     filter: &SearchCommand,
     span: Span,
     env: &PlanningContext<'_>,
 ) -> Result<Commands, Error> {
     let model = model_of(model, span, env)?;
-    let nodes = model.datasets.iter().filter(|one| one.lineage.starts_with(&dataset.lineage));
-    let nodes: Vec<&Dataset> = nodes.collect();
+    let is_in = |one: &&Dataset| match within {
+        Some(dataset) => one.lineage.starts_with(&dataset.lineage),
+        None => !one.transaction,
+    };
+    let nodes: Vec<&Dataset> = model.datasets.iter().filter(is_in).collect();
+    if nodes.is_empty() {
+        let message = format!(
+            "the data model \"{}\" has only transactions, which are not supported",
+            model.name
+        );
+        return Err(Error::at(message, span));
+    }
     let mut searches = Vec::new();
     for node in &nodes {
         let mut read = commands(node, filter, true, span, env).await?;
@@ -377,8 +389,8 @@ async fn by_node(
             && let Some(other) = read.iter().skip(1).find(collects)
         {
             let message = format!(
-                "BY nodename requires streaming commands if the dataset has children: the search of the \
-                 dataset \"{name}\" has the command {}",
+                "BY nodename requires streaming commands if it reads several datasets: the search of the \
+                 dataset \"{name}\" has the command {}; choose other datasets in FROM",
                 other.node.name()
             );
             return Err(Error::at(message, span));
@@ -398,13 +410,14 @@ async fn by_node(
 }
 
 /// Removes `nodename=` from the filter; the dataset becomes the one that it names. If FROM names a dataset,
-/// too, events are searched that are in both: those of the lower one.
+/// too, events are searched that are in both: those of the lower one. Returns the rest of the filter, and
+/// whether any of them names a dataset.
 fn narrowed(
     filter: &SearchCommand,
     (model, mut is_chosen, span): (&str, bool, Span),
     dataset: &mut Dataset,
     env: &PlanningContext<'_>,
-) -> Result<SearchCommand, Error> {
+) -> Result<(SearchCommand, bool), Error> {
     let mut rest = Vec::new();
     for member in conjuncts(filter.expr.as_ref()) {
         let mut reads = exprs::required_fields::RequiredFields::default();
@@ -435,5 +448,6 @@ fn narrowed(
         }
         is_chosen = true;
     }
-    Ok(SearchCommand { expr: joined(rest), time: filter.time.clone() })
+    let rest = SearchCommand { expr: joined(rest), time: filter.time.clone() };
+    Ok((rest, is_chosen))
 }
