@@ -7,6 +7,7 @@ mod output;
 mod cli;
 mod config;
 mod mistakes;
+mod searches;
 mod server;
 mod settings;
 

@@ -2,11 +2,7 @@
 
 mod check;
 mod explain;
-mod json;
 mod report;
-mod sources;
-mod xml;
-mod yaml;
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -7,8 +7,8 @@ use plan::Macros;
 use spl::{Diagnostic, Diagnostics, Lenient, ParseOptions, Span, UnknownMacros};
 
 use super::report;
-use super::sources::{Found, Reading, read};
 use crate::config::CheckOptions;
+use crate::searches::{Found, Reading, read};
 
 /// A checked text with its diagnostics.
 #[derive(Debug)]
@@ -105,8 +105,8 @@ fn first_that_fits(
 
 #[cfg(test)]
 mod tests {
-    use super::super::sources::search;
     use super::*;
+    use crate::searches::search;
 
     #[test]
     fn parts_of_searches_are_definitions_of_macros() {

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use spl::Diagnostic;
 
 use super::check::Checked;
-use super::sources::Found;
 use crate::config::{CheckOptions, ReportFormat};
+use crate::searches::Found;
 
 pub(super) fn print(
     out: &mut impl Write,
@@ -181,8 +181,8 @@ fn general(message: &str) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::sources::search;
     use super::*;
+    use crate::searches::search;
 
     #[test]
     fn a_message_names_file_line_and_column() {

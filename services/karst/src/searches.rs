@@ -2,18 +2,21 @@
 //!
 //! Guarantees: each search has the line on which it begins. It does not check whether it is valid.
 
+mod json;
+mod xml;
+mod yaml;
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use conf::ConfFile;
 
-use super::{json, xml, yaml};
 use crate::config::FileKind;
 
 /// The format of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reading {
+pub(crate) enum Reading {
     /// A whole search.
     Search,
     /// The definition of a macro: any part of a search.
@@ -24,17 +27,17 @@ pub(super) enum Reading {
 
 /// A search found in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(crate) struct Found {
     /// The file name as given.
-    pub(super) file: String,
+    pub(crate) file: String,
     /// The line it begins at, from 1.
-    pub(super) line: usize,
+    pub(crate) line: usize,
     /// Whether its lines are lines of the file.
-    pub(super) lines_match: bool,
+    pub(crate) lines_match: bool,
     /// Its name in the file; may be empty.
-    pub(super) name: String,
-    pub(super) text: String,
-    pub(super) reading: Reading,
+    pub(crate) name: String,
+    pub(crate) text: String,
+    pub(crate) reading: Reading,
 }
 
 /// Configuration files of an app that contain searches.
@@ -44,7 +47,7 @@ const CONFS: [&str; 3] = ["savedsearches.conf", "macros.conf", "eventtypes.conf"
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Reads the searches of files, of files below directories, and of standard input.
-pub(super) fn read(
+pub(crate) fn read(
     paths: &[PathBuf],
     kind: Option<FileKind>,
     multiline: bool,
@@ -148,7 +151,7 @@ fn of(file: &str, text: &str, kind: FileKind, multiline: bool) -> Result<Vec<Fou
 }
 
 /// A search without a file name yet.
-pub(super) fn search(line: usize, name: &str, text: impl Into<String>) -> Found {
+pub(crate) fn search(line: usize, name: &str, text: impl Into<String>) -> Found {
     Found {
         file: String::new(),
         line,

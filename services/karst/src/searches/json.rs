@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::sources::{Found, search};
+use super::{Found, search};
 
 const KEYS: [&str; 3] = ["search", "query", "spl"];
 /// Keys that contain the name of an object.

@@ -4,7 +4,7 @@ use quick_xml::Reader;
 use quick_xml::events::Event;
 
 use super::json;
-use super::sources::{Found, search};
+use super::{Found, search};
 
 /// Elements whose text is a search.
 const ELEMENTS: [&[u8]; 4] = [b"query", b"searchString", b"searchTemplate", b"searchPostProcess"];

@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow};
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 
-use super::sources::{Found, search};
+use super::{Found, search};
 
 const KEYS: [&str; 3] = ["search", "query", "spl"];
 
