@@ -66,8 +66,8 @@ fn stanza_name(name: &str, arguments: usize) -> String {
     if arguments == 0 { name.to_owned() } else { format!("{name}({arguments})") }
 }
 
-/// Returns the error for a missing macro, with existing macros of the same name. Programs match the first
-/// sentence, which is Splunk's.
+/// Returns the error for a missing macro, with existing macros of the same name. Programs match the first two
+/// sentences, which are Splunk's.
 fn missing(conf: &Effective, name: &str, count: usize) -> String {
     let with = match count {
         0 => String::new(),
@@ -85,8 +85,9 @@ fn missing(conf: &Effective, name: &str, count: usize) -> String {
         some => format!("; there is {}", some.join(", ")),
     };
     format!(
-        "Error in 'SearchParser': The search specifies a macro '{}' that cannot be found: there is no macro \
-         \"{name}\"{with} in macros.conf{others}",
+        "Error in 'SearchParser': The search specifies a macro '{}' that cannot be found. Reasons include: the \
+         macro name is misspelled, you do not have \"read\" permission for the macro, or the macro has not been \
+         shared with this application; there is no macro \"{name}\"{with} in macros.conf{others}",
         stanza_name(name, count)
     )
 }
@@ -215,8 +216,10 @@ mod tests {
         check(conf, "m", &["b=2", "a=1"], Ok("x=1 2 $c$ 1"));
         check(conf, "m", &[], Ok("y"));
         check(conf, "m", &["1"], Err("there is m, m(2)"));
-        let missing = "Error in 'SearchParser': The search specifies a macro 'n(1)' that cannot be found: \
-                       there is no macro \"n\" with 1 argument";
+        let missing = "Error in 'SearchParser': The search specifies a macro 'n(1)' that cannot be found. \
+                       Reasons include: the macro name is misspelled, you do not have \"read\" permission for \
+                       the macro, or the macro has not been shared with this application; there is no macro \
+                       \"n\" with 1 argument";
         check(conf, "n", &["1"], Err(missing));
     }
 

@@ -17,6 +17,9 @@ const EXCERPT_CHARACTERS: usize = 200;
 /// Maximum number of errors of a text that are shown.
 const SHOWN_ERRORS: usize = 20;
 
+/// The beginning of the error of a command that does not exist. Programs match this error, which is Splunk's.
+const UNKNOWN_COMMAND: &str = "Unknown search command '";
+
 /// An error in a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
@@ -40,6 +43,16 @@ impl Diagnostic {
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// The error of a command that does not exist.
+    pub(crate) fn of_unknown_command(name: &str, span: Span) -> Self {
+        Self::new(format!("{UNKNOWN_COMMAND}{}'.", shorten(name)), span)
+    }
+
+    /// The name of the command that does not exist, if that is the error.
+    pub(crate) fn unknown_command(&self) -> Option<&str> {
+        self.message.strip_prefix(UNKNOWN_COMMAND)?.strip_suffix("'.")
     }
 
     /// Adds "did you mean" if there is a suggestion.

@@ -12,6 +12,7 @@ use crate::macros::{Edit, Prepared, prepare_with_holes};
 use crate::parser::Parser;
 use crate::{ParseOptions, check_length};
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Maximum length of a token in bytes, including modifiers.
@@ -36,6 +37,48 @@ pub struct Lenient {
 /// # Errors
 /// All errors in the search, as far as they do not depend on the unknown parts.
 pub fn parse_lenient(text: &str, options: &ParseOptions<'_>) -> Result<Lenient, Diagnostics> {
+    Attempts::of(text, options)?.run()
+}
+
+/// The names in a search that nothing defines.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Undefined {
+    /// Macros, also those in definitions of other macros; with the number of arguments, if there are any.
+    pub macros: BTreeSet<String>,
+    /// Commands.
+    pub commands: BTreeSet<String>,
+}
+
+/// Returns the macros and commands of a search that nothing defines. Names that contain a dashboard token are
+/// left out, and all names of a search whose macros expand to themselves or to too much. The text is parsed
+/// once: commands are those of its errors, which are the first one of each command.
+pub fn undefined(text: &str, options: &ParseOptions<'_>) -> Undefined {
+    let Ok(mut attempts) = Attempts::of(text, options) else { return Undefined::default() };
+    let is_defined = |name: &str| {
+        let with_count = name.strip_suffix(')').and_then(|rest| rest.rsplit_once('('));
+        let (plain, count) = with_count.unwrap_or((name, "0"));
+        let count = count.parse().unwrap_or_default();
+        options.macros.is_some_and(|macros| macros.defines(plain, count))
+    };
+    let unknown = attempts.blanks.iter().filter(|blank| !blank.token);
+    let unknown = unknown.map(|blank| blank.name.as_str());
+    let unknown = unknown.filter(|name| !name.is_empty() && !name.contains('$'));
+    let macros = unknown.filter(|name| !is_defined(name)).map(shorten).collect();
+    let choices = vec![0; attempts.blanks.len()];
+    let errors = match attempts.parse(&choices) {
+        Ok(_) => Vec::new(),
+        Err(Diagnostics(errors)) => errors,
+    };
+    let commands = errors.iter().filter_map(Diagnostic::unknown_command);
+    let commands = commands.filter(|name| !name.contains('$')).map(str::to_owned).collect();
+    Undefined { macros, commands }
+}
+
+/// Prepares the text of a search, and finds its unknown parts.
+fn blanks(
+    text: &str,
+    options: &ParseOptions<'_>,
+) -> Result<(Prepared<'static>, Vec<Blank>), Diagnostics> {
     check_length(text.len(), options.max_length)?;
     let (prepared, unknown) = prepare_with_holes(text, options.macros, options.max_length)?;
     let mut blanks: Vec<Blank> = Vec::new();
@@ -57,9 +100,7 @@ pub fn parse_lenient(text: &str, options: &ParseOptions<'_>) -> Result<Lenient, 
         blanks.push(Blank { at, origin, name, candidates: TOKEN, token: true });
     }
     blanks.sort_by_key(|blank| (blank.at.start, blank.at.end));
-    let commands = options.commands.cloned().unwrap_or_default();
-    let max_depth = options.max_depth;
-    Attempts { prepared, blanks, commands, max_depth, left: MAX_ATTEMPTS, bytes: 0 }.run()
+    Ok((prepared, blanks))
 }
 
 /// An unknown part of the text.
@@ -227,6 +268,13 @@ struct Attempts {
 }
 
 impl Attempts {
+    fn of(text: &str, options: &ParseOptions<'_>) -> Result<Self, Diagnostics> {
+        let (prepared, blanks) = blanks(text, options)?;
+        let commands = options.commands.cloned().unwrap_or_default();
+        let max_depth = options.max_depth;
+        Ok(Self { prepared, blanks, commands, max_depth, left: MAX_ATTEMPTS, bytes: 0 })
+    }
+
     /// Improves one unknown part after the other. Commands are checked independently, and each only up to its
     /// first error, so that the best placeholder rarely depends on later parts.
     fn run(mut self) -> Result<Lenient, Diagnostics> {
@@ -299,6 +347,7 @@ fn score(diagnostics: &Diagnostics) -> Score {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::MacroResolver;
 
     #[test]
     fn an_unknown_macro_fits_wherever_people_put_one() {
@@ -346,6 +395,33 @@ mod tests {
     fn many_blanks_that_fit_nowhere_end_soon() {
         let text = format!("* | boguscmd {}", "`a` $b$ ".repeat(5_000));
         assert!(lenient(&text).is_err());
+    }
+
+    #[test]
+    fn what_nothing_defines_is_named_also_in_definitions_of_macros() {
+        struct Outer;
+        impl MacroResolver for Outer {
+            fn expand(&self, name: &str, arguments: &[String]) -> Result<String, String> {
+                match (name, arguments.len()) {
+                    ("outer", 0) => Ok("search `inner(1, 2)` | nothing".to_owned()),
+                    _ => Err("not defined, or with an invalid argument".to_owned()),
+                }
+            }
+
+            fn defines(&self, name: &str, arguments: usize) -> bool {
+                matches!((name, arguments), ("outer" | "strict", 0))
+            }
+        }
+        let options = ParseOptions { macros: Some(&Outer), ..ParseOptions::default() };
+        let found = |text| {
+            let Undefined { macros, commands } = undefined(text, &options);
+            let names: Vec<String> = macros.into_iter().chain(commands).collect();
+            names.join(" ")
+        };
+        assert_eq!(found("index=a | `outer` | stats count"), "inner(2) nothing");
+        assert_eq!(found("`a` | boguscmd `b(1)` | other x | `a` $t$"), "a b(1) boguscmd other");
+        assert_eq!(found("index=$i$ | $command$ x | `$macro$` | `strict` | head $n$"), "");
+        assert_eq!(found("| tstats count where `outer(1)` by `c` | where ("), "c outer(1)");
     }
 
     fn lenient(text: &str) -> Result<Lenient, Diagnostics> {

@@ -44,7 +44,7 @@ pub use complete::{Suggestion, SuggestionKind, complete};
 pub use custom::CustomCommands;
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use functions::{FUNCTIONS, FunctionDefinition};
-pub use lenient::{Lenient, parse_lenient};
+pub use lenient::{Lenient, Undefined, parse_lenient, undefined};
 pub use macros::MacroResolver;
 pub use parser::boolean;
 pub use span::{Span, Spanned};

@@ -5,7 +5,7 @@
 use super::{Parsed, Parser, Stopped};
 use crate::ast::{Command, Expr, ExprKind, Pipeline, Spanned, Subsearch, WhereCommand};
 use crate::commands::{self, CommandDefinition};
-use crate::diagnostic::{Diagnostic, Diagnostics, shorten};
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::suggest::nearest;
 
 /// Maximum number of messages for one text.
@@ -260,8 +260,7 @@ impl Parser<'_> {
 
 fn unknown_command(written: &str, span: crate::ast::Span) -> Diagnostic {
     let lower = written.to_ascii_lowercase();
-    let message = format!("Unknown search command '{}'.", shorten(written));
-    let diagnostic = Diagnostic::new(message, span);
+    let diagnostic = Diagnostic::of_unknown_command(written, span);
     if commands::NOT_YET.contains(&lower.as_str()) {
         return diagnostic.with_hint(format!("`{lower}` is not part of Karst yet"));
     }
