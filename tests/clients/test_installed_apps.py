@@ -110,6 +110,61 @@ def test_an_app_is_in_force_at_once_and_after_a_kill(server, tmp_path):
     assert '"name":"doors"' in listed.replace(" ", "") and "Doors" in listed, listed
 
 
+def test_the_report_names_what_searches_of_the_app_use_and_nothing_defines(server, tmp_path):
+    shared = archive(files(), "doors")
+    assert upload(server, shared).status == 201
+    private = {
+        "default/macros.conf": "[kept]\ndefinition = x=1\n",
+        "metadata/default.meta": "[]\nexport = none\n",
+    }
+    assert upload(server, archive(private, "closed")).status == 201
+    saved = "[a]\nsearch = `doors` `cim_index(1)` | shout\n[b]\nsearch = `outer` | ldapsearch x\n[c]\nsearch = `doors`\n"
+    app = {
+        "default/savedsearches.conf": saved,
+        "default/macros.conf": "[outer]\ndefinition = `cim_index(1, 2)` `kept`\n",
+        "default/data/ui/views/v.xml": "<dashboard><row><panel><table><search><query>`cim_index(1)` $t$</query>"
+        "</search></table></panel></row></dashboard>",
+    }
+    made = upload(server, archive(app, "uses"))
+    assert made.status == 201, made
+    found = made.json()["entry"][0]["content"]["searches"]
+    assert (found["searches"], found["unable"]) == (4, 3), found
+    named = {one["name"]: one for one in found["missing"]}
+    assert [one["name"] for one in found["missing"]][0] == "cim_index(1)", found
+    assert {name: one["searches"] for name, one in named.items()} == {
+        "cim_index(1)": 2,
+        "cim_index(2)": 1,
+        "kept": 1,
+        "ldapsearch": 1,
+    }
+    assert named["kept"]["unshared"] == ["closed"] and named["ldapsearch"]["what"] == "command", found
+    text = named["cim_index(1)"]["text"]
+    for part in ["cannot be found. Reasons include: the macro name is misspelled", "defines it: none", "Splunk_SA_CIM"]:
+        assert part in text, text
+    refused = server.rest("POST", "/servicesNS/admin/uses/search/jobs", {"search": "| `kept`", "exec_mode": "oneshot"})
+    assert refused.status == 400 and "cannot be found. Reasons include" in refused.text, refused
+    packed = tmp_path / "uses.tgz"
+    packed.write_bytes(archive(app, "uses"))
+    told = server.cli("app", "install", "--update", packed).stdout
+    for part in [
+        "missing   macro cim_index(1): 2 searches, first uses/default/",
+        "missing   command ldapsearch: 1 search, first uses/default/savedsearches.conf:4; installed app that defines it: none",
+        "searches        4, 3 of them cannot run: nothing defines 3 macros and 1 command that they use",
+    ]:
+        assert part in told, told
+    conf = tmp_path / "conf"
+    conf.mkdir()
+    copied = server.cli("app", "install", "--conf-dir", conf, packed).stdout
+    assert "missing   macro doors: 2 searches" in copied, copied
+    assert "command shout: 1 search" in copied, copied
+    for name in ["doors", "closed"]:
+        other = tmp_path / f"{name}.tgz"
+        other.write_bytes(shared if name == "doors" else archive(private, name))
+        assert server.cli("app", "install", "--conf-dir", conf, other).returncode == 0
+    again = server.cli("app", "install", "--conf-dir", conf, "--update", packed).stdout
+    assert "macro doors" not in again and "4, 3 of them cannot run" in again, again
+
+
 def test_an_exported_app_is_as_before_when_it_is_installed_after_its_removal(server, tmp_path):
     actions = "[mail]\nparam.password = hunter2\nparam.to = ann\n"
     local = {"local/macros.conf": "# Ours\n[mine]\ndefinition = who=bob\n", "local/alert_actions.conf": actions}

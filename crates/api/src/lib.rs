@@ -270,6 +270,15 @@ impl Default for Settings {
 pub trait AppReports: Send + Sync + std::fmt::Debug {
     /// Reports the parts of a packed app that are used.
     fn report(&self, package: &apps::Package) -> apps::Installed;
+    /// Returns the searches of a packed app.
+    fn searches(&self, package: &apps::Package) -> Vec<apps::AppSearch>;
+    /// Checks searches against the objects that their app sees; `all` has those of all apps.
+    fn check_searches(
+        &self,
+        searches: &[apps::AppSearch],
+        seen: &Knowledge,
+        all: &Knowledge,
+    ) -> apps::SearchCheck;
     /// Returns the invalid settings of apps that these rules ignore, each with its app. `ignored` are the
     /// settings that were left out of the rules.
     fn mistakes(

@@ -4,6 +4,7 @@
 #[macro_use]
 mod output;
 
+mod app_searches;
 mod cli;
 mod config;
 mod mistakes;

@@ -134,7 +134,11 @@ fn kind_of(path: &Path) -> Option<FileKind> {
     })
 }
 
-fn of(file: &str, text: &str, kind: FileKind, multiline: bool) -> Result<Vec<Found>> {
+/// Returns the searches of a text of this kind.
+///
+/// # Errors
+/// If it is not valid YAML.
+pub(crate) fn of(file: &str, text: &str, kind: FileKind, multiline: bool) -> Result<Vec<Found>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut found = match kind {
         FileKind::Conf => conf(text),

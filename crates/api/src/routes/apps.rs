@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::Object;
-use apps::{AppInfo, Export, Installed, Package, SEARCH};
+use apps::{
+    AppInfo, AppSearch, Export, Installed, NOBODY, Namespace, Package, SEARCH, SearchCheck,
+};
 use axum::body::Bytes;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -317,10 +319,11 @@ async fn upload(call: Call, Spooled(archive): Spooled) -> Result<Response, RestE
     let read = move || -> Result<_, apps::Error> {
         let package = Package::unpack(archive.reader(), &name)?;
         let report = reports.report(&package);
-        Ok((package, report))
+        let searches = reports.searches(&package);
+        Ok((package, report, searches))
     };
-    let (package, report) = unpacked(read).await?;
-    install_and_tell(&call, package, report).await
+    let (package, report, searches) = unpacked(read).await?;
+    install_and_tell(&call, package, (report, searches)).await
 }
 
 /// The same with an archive that names files of the version in effect in place of their contents.
@@ -339,20 +342,27 @@ async fn upload_changes(call: Call, Spooled(archive): Spooled) -> Result<Respons
     let reports = Arc::clone(&call.state.app_reports);
     let read = move || {
         let report = reports.report(&package);
-        Ok((package, report))
+        let searches = reports.searches(&package);
+        Ok((package, report, searches))
     };
-    let (package, report) = unpacked(read).await?;
-    install_and_tell(&call, package, report).await
+    let (package, report, searches) = unpacked(read).await?;
+    install_and_tell(&call, package, (report, searches)).await
 }
 
 async fn install_and_tell(
     call: &Call,
     package: Package,
-    report: Installed,
+    (report, searches): (Installed, Vec<AppSearch>),
 ) -> Result<Response, RestError> {
     let params = &call.params;
     let app = package.app.clone();
     install(call, package).await?;
+    let is_disabled = call.state.apps.disabled().contains(&app);
+    let checked = match is_disabled {
+        // Its objects have no effect, so its searches would lack them.
+        true => SearchCheck::default(),
+        false => searches_checked(&call.state, &app, searches).await?,
+    };
     let reports = &call.state.app_reports;
     let pairs = |pairs: Vec<(String, String)>| -> Vec<Value> {
         pairs.into_iter().map(|(place, text)| json!({ "place": place, "text": text })).collect()
@@ -364,12 +374,26 @@ async fn install_and_tell(
         "used": report.used,
         "ignored": reports.ignored(&app),
         "notes": reports.notes(&app),
-        "disabled": call.state.apps.disabled().contains(&app),
+        "disabled": is_disabled,
+        "searches": checked,
         "not_used": pairs(remarks),
         "gains": pairs(gains),
     });
     let entry = Entry::new(PATH, &app, feed::content(content));
     feed::respond_created("localapps", PATH, entry, params)
+}
+
+/// Checks the searches of an app against the macros and commands that it sees. This takes time if there are
+/// many.
+async fn searches_checked(
+    state: &ApiState,
+    app: &str,
+    searches: Vec<AppSearch>,
+) -> Result<SearchCheck, RestError> {
+    let seen = state.apps.view(&Namespace::new(NOBODY, app));
+    let (reports, all) = (Arc::clone(&state.app_reports), state.apps.knowledge());
+    let check = work_on_part(move || reports.check_searches(&searches, &seen, &all));
+    check.await.map_err(|_| RestError::stopping())
 }
 
 /// Packs an app. The response names the file, the address where it is and the parts that are left out, or is

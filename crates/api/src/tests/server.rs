@@ -487,6 +487,19 @@ impl crate::AppReports for NoReports {
         apps::report(package, apps::Target::Server, &conf::Registry::new(&[]))
     }
 
+    fn searches(&self, _: &apps::Package) -> Vec<apps::AppSearch> {
+        Vec::new()
+    }
+
+    fn check_searches(
+        &self,
+        _: &[apps::AppSearch],
+        _: &Knowledge,
+        _: &Knowledge,
+    ) -> apps::SearchCheck {
+        apps::SearchCheck::default()
+    }
+
     fn mistakes(&self, _: &Knowledge, _: &[conf::Warning]) -> Vec<(Option<String>, String)> {
         Vec::new()
     }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use apps::{Install, Package};
+use apps::{Install, Package, SearchCheck};
 use conf::Layers;
 use knowledge::Knowledge;
 use reqwest::{Method, header};
@@ -22,6 +22,7 @@ use super::client::{Client, Failure};
 use super::plural::counted;
 use super::printable::printable;
 use super::table::{Rows, print_listing};
+use crate::app_searches;
 use crate::config::{
     AppExportOptions, AppInstallOptions, AppOptions, AppRemoveOptions, AppWhat, ListingOptions,
 };
@@ -64,6 +65,9 @@ struct Report {
     notes: Vec<String>,
     not_used: Vec<Remark>,
     gains: Vec<Remark>,
+    /// Which of its searches can run; servers of version 0.1 do not send it.
+    #[serde(default)]
+    searches: SearchCheck,
     /// Whether the app is disabled; servers of version 0.1 do not send it.
     #[serde(default)]
     disabled: bool,
@@ -97,6 +101,12 @@ fn copy(options: AppInstallOptions, to: &Path) -> Result<()> {
     let remark = |place, text| Remark { place, text };
     let remarks = report.remarks.into_iter().map(|one| remark(one.place, one.text));
     let gains = report.gains.into_iter().map(|one| remark(one.what.to_owned(), one.text));
+    let disabled =
+        Layers::read_app(to, &report.app)?.without_disabled().disabled().contains(&report.app);
+    let searches = match disabled {
+        true => SearchCheck::default(),
+        false => searches_in(to, &report.app)?,
+    };
     let found = Report {
         files: report.files,
         used: report.used,
@@ -104,10 +114,8 @@ fn copy(options: AppInstallOptions, to: &Path) -> Result<()> {
         notes,
         not_used: remarks.collect(),
         gains: gains.collect(),
-        disabled: Layers::read_app(to, &report.app)?
-            .without_disabled()
-            .disabled()
-            .contains(&report.app),
+        searches,
+        disabled,
     };
     let place = to.join("apps").join(&report.app);
     let check = format!("`{CHECK} {} --conf-dir {}`", report.app, to.display());
@@ -332,6 +340,9 @@ fn shown(app: &str, (place, check): (&str, &str), report: &Report) -> Result<Str
         };
         writeln!(out, "  not used  {app}/{}: {text}{others}", places[0])?;
     }
+    for line in app_searches::lines(&format!("{app}/"), &report.searches) {
+        writeln!(out, "  {line}")?;
+    }
     sums(&mut out, check, report)?;
     if report.disabled {
         writeln!(
@@ -349,6 +360,9 @@ fn sums(out: &mut impl Write, check: &str, report: &Report) -> Result<()> {
     let mut line = |what: &str, text: &str| writeln!(out, "  {what:<16}{text}");
     for gain in &report.gains {
         line(&gain.place, &gain.text)?;
+    }
+    if let Some(text) = app_searches::summary(&report.searches) {
+        line("searches", &text)?;
     }
     let is_setting = |remark: &&Remark| remark.place.contains(".conf:");
     let settings = report.not_used.iter().filter(is_setting).count();
@@ -402,6 +416,17 @@ fn mistakes_in(directory: &Path, app: &str) -> Result<Vec<Mistake>> {
     Ok(found)
 }
 
+/// Checks the searches of an app. Other apps are read only if something is missing: so the time of an
+/// installation usually does not depend on the number of apps.
+fn searches_in(directory: &Path, app: &str) -> Result<SearchCheck> {
+    let searches = app_searches::in_directory(&directory.join("apps").join(app))?;
+    let alone = app_searches::check_in(&Layers::read_app(directory, app)?, app, &searches);
+    match alone.missing.is_empty() {
+        true => Ok(alone),
+        false => Ok(app_searches::check_in(&Layers::read(directory)?, app, &searches)),
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -432,6 +457,7 @@ mod tests {
             notes: Vec::new(),
             not_used: vec![Remark { place, text }],
             gains: Vec::new(),
+            searches: SearchCheck::default(),
             disabled: true,
         };
         let text = shown("ta", ("etc/apps/ta", CHECK), &report).unwrap();

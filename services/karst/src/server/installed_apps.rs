@@ -14,7 +14,7 @@ use std::time::Duration;
 use ::inputs::configured::PAUSE;
 use access::{Console, Permissions};
 use api::{ApiState, AppReports, FollowedInputs, Messages};
-use apps::{Applied, Apps, FileRules, Installed, Package, Target};
+use apps::{AppSearch, Applied, Apps, FileRules, Installed, Package, SearchCheck, Target};
 use catalog::{Catalog, Followed};
 use conf::{Layers, Warning};
 use futures::future::BoxFuture;
@@ -27,6 +27,7 @@ use tokio::sync::Notify;
 
 use super::setup::Setup;
 use super::{app_mistakes, bundle_warnings, inputs};
+use crate::app_searches;
 use crate::mistakes::{self, Mistake, Weight};
 
 /// Time after which a failed copy is retried.
@@ -123,6 +124,20 @@ impl Applied for Teller {
 impl AppReports for Consumers {
     fn report(&self, package: &Package) -> Installed {
         apps::report(package, Target::Server, &crate::settings::registry())
+    }
+
+    fn searches(&self, package: &Package) -> Vec<AppSearch> {
+        let files = package.files.iter();
+        app_searches::of_files(files.map(|file| (file.path.as_path(), file.bytes.as_slice())))
+    }
+
+    fn check_searches(
+        &self,
+        searches: &[AppSearch],
+        seen: &Knowledge,
+        all: &Knowledge,
+    ) -> SearchCheck {
+        app_searches::check(searches, seen, all.layers())
     }
 
     fn mistakes(&self, rules: &Knowledge, ignored: &[Warning]) -> Vec<(Option<String>, String)> {

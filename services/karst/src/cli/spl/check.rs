@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use plan::Macros;
-use spl::{Diagnostic, Diagnostics, Lenient, ParseOptions, Span, UnknownMacros};
+use spl::{Diagnostic, Diagnostics, Lenient, ParseOptions, Span, Undefined, UnknownMacros};
 
 use super::report;
 use crate::config::CheckOptions;
@@ -20,6 +20,8 @@ pub(super) struct Checked {
     pub(super) notes: Vec<Diagnostic>,
     /// The normalized search.
     pub(super) normalized: Option<String>,
+    /// What it uses and nothing defines; empty for parts of searches.
+    pub(super) undefined: Undefined,
 }
 
 pub(super) fn check(options: &CheckOptions) -> Result<ExitCode> {
@@ -45,13 +47,20 @@ fn checked(found: Found, options: &ParseOptions<'_>) -> Checked {
         Reading::Fragment => FRAGMENTS,
         Reading::Expression => &[("| eval x=", "")],
     };
+    let is_search = found.reading == Reading::Search;
+    let undefined = match is_search {
+        true => spl::undefined(&found.text, options),
+        false => Undefined::default(),
+    };
     let parsed = first_that_fits(&found.text, wraps, options);
     match parsed {
         Ok(Lenient { pipeline, notes }) => {
-            let normalized = (found.reading == Reading::Search).then(|| pipeline.to_string());
-            Checked { found, errors: Vec::new(), notes, normalized }
+            let normalized = is_search.then(|| pipeline.to_string());
+            Checked { found, errors: Vec::new(), notes, normalized, undefined }
         }
-        Err(Diagnostics(errors)) => Checked { found, errors, notes: Vec::new(), normalized: None },
+        Err(Diagnostics(errors)) => {
+            Checked { found, errors, notes: Vec::new(), normalized: None, undefined }
+        }
     }
 }
 

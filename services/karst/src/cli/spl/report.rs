@@ -1,13 +1,14 @@
 //! The output of `karst spl check`: messages with positions, and a summary.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use spl::Diagnostic;
+use spl::{Diagnostic, Undefined};
 
 use super::check::Checked;
+use crate::app_searches;
 use crate::config::{CheckOptions, ReportFormat};
 use crate::searches::Found;
 
@@ -94,6 +95,8 @@ struct Summary {
     messages: Vec<(String, usize)>,
     /// Notes in the same form.
     notes: Vec<(String, usize)>,
+    /// Macros and commands that nothing defines, in the same form.
+    missing: Vec<(String, usize)>,
 }
 
 impl Summary {
@@ -105,6 +108,7 @@ impl Summary {
             ok: checked.iter().filter(|search| search.errors.is_empty()).count(),
             messages: most_frequent(checked, errors, top),
             notes: most_frequent(checked, notes, top),
+            missing: missing(checked, top),
         }
     }
 
@@ -118,9 +122,13 @@ impl Summary {
     }
 
     fn print(&self, out: &mut impl Write) -> Result<()> {
-        let lists = [("messages", &self.messages), ("notes", &self.notes)];
+        let lists = [
+            ("most frequent messages", &self.messages),
+            ("most frequent notes", &self.notes),
+            ("most used macros and commands that nothing defines", &self.missing),
+        ];
         for (title, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
-            writeln!(out, "searches  most frequent {title}")?;
+            writeln!(out, "searches  {title}")?;
             for (message, count) in list {
                 writeln!(out, "{count:>8}  {message}")?;
             }
@@ -146,6 +154,7 @@ impl Summary {
             "searches": self.searches, "ok": self.ok, "failed": self.searches - self.ok,
             "percent_ok": self.percent(),
             "messages": list(&self.messages), "notes": list(&self.notes),
+            "missing": list(&self.missing),
         })
     }
 }
@@ -155,14 +164,32 @@ fn most_frequent(
     of: impl Fn(&Checked) -> Vec<Diagnostic>,
     top: usize,
 ) -> Vec<(String, usize)> {
+    let texts = |search: &Checked| -> BTreeSet<String> {
+        of(search).iter().map(|diagnostic| general(&diagnostic.message)).collect()
+    };
+    counted(checked, texts, top)
+}
+
+/// The macros and commands that searches use and nothing defines.
+fn missing(checked: &[Checked], top: usize) -> Vec<(String, usize)> {
+    let names = |search: &Checked| -> BTreeSet<String> {
+        let named = |what: &'static str| move |name: &String| app_searches::named(what, name);
+        let Undefined { macros, commands } = &search.undefined;
+        let macros = macros.iter().map(named(app_searches::MACRO));
+        macros.chain(commands.iter().map(named(app_searches::COMMAND))).collect()
+    };
+    counted(checked, names, top)
+}
+
+/// Texts with the number of searches that have them, the most frequent first.
+fn counted(
+    checked: &[Checked],
+    of: impl Fn(&Checked) -> BTreeSet<String>,
+    top: usize,
+) -> Vec<(String, usize)> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for search in checked {
-        let mut texts: Vec<String> = of(search).iter().map(|d| general(&d.message)).collect();
-        texts.sort();
-        texts.dedup();
-        for text in texts {
-            *counts.entry(text).or_default() += 1;
-        }
+    for text in checked.iter().flat_map(of) {
+        *counts.entry(text).or_default() += 1;
     }
     let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
     counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
@@ -193,5 +220,27 @@ mod tests {
         let wanted = "error: Unknown search command 'foo'.\n --> f.conf:11:3 (Bad one)\n\
                       2 | | foo\n      ^^^\n\n";
         assert_eq!(String::from_utf8(out).unwrap(), wanted);
+    }
+
+    #[test]
+    fn macros_and_commands_that_nothing_defines_are_counted_by_searches() {
+        let undefined = |macros: &[&str], commands: &[&str]| Undefined {
+            macros: macros.iter().map(|name| (*name).to_owned()).collect(),
+            commands: commands.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        let checked = |undefined| Checked {
+            found: search(1, "", "x"),
+            errors: Vec::new(),
+            notes: Vec::new(),
+            normalized: None,
+            undefined,
+        };
+        let all = [checked(undefined(&["a", "cim_x(1)"], &["b"])), checked(undefined(&["a"], &[]))];
+        let known =
+            "macro cim_x(1), of the app Splunk_SA_CIM (Splunk Common Information Model Add-on)";
+        let wanted = [("macro a", 2), ("command b", 1), (known, 1)];
+        let wanted: [(String, usize); 3] = wanted.map(|(name, count)| (name.to_owned(), count));
+        assert_eq!(missing(&all, 10), wanted);
+        assert_eq!(missing(&all, 1), wanted[..1]);
     }
 }
