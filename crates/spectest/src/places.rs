@@ -54,7 +54,7 @@ const HIDDEN: &[(&str, &str)] = &[
     ("script", "programs run there"),
     ("sendalert", "it acts once, for all rows"),
     ("sendemail", "it sends one mail, with all rows"),
-    ("tscollect", "it is refused"),
+    ("tscollect", "it writes its rows once"),
 ];
 
 /// An example of a command: the search before it, the command, and the planning context.

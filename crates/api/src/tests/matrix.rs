@@ -35,6 +35,7 @@ const SEARCHES: &[(&str, &str)] = &[
     ("script", "| makeresults | script a"),
     ("sendalert", "| makeresults | sendalert a"),
     ("sendemail", "| makeresults | sendemail to=\"a@b.c\""),
+    ("tscollect", "| makeresults | tscollect namespace=open"),
     ("typeahead", "| typeahead prefix=a count=1 index=open"),
     ("walklex", "| walklex type=term index=open"),
 ];

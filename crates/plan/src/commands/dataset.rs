@@ -307,9 +307,7 @@ pub(super) async fn expand_tstats(
     env: &PlanningContext<'_>,
 ) -> Result<Option<Expanded>, Error> {
     let by = &command.by;
-    if command.namespace.is_some()
-        || (command.datamodel.is_none() && !command.prestats && !by.auto_span)
-    {
+    if command.datamodel.is_none() && !command.prestats && !by.auto_span {
         return Ok(None);
     }
     if super::tokens::has_any(command) {

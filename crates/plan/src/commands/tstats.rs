@@ -12,7 +12,7 @@ use super::required::required_by;
 use super::stats::{aggregates, by_fields, grouped, split_values};
 use super::{
     Begin, CommandPlan, Expanded, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
-    bin, dataset, presence, prestats, search, tokens,
+    bin, dataset, presence, prestats, search, tokens, tscollect,
 };
 use crate::Error;
 use context::indexes;
@@ -48,6 +48,11 @@ impl CommandPlan for TstatsCommand {
             if self.by.auto_span && !self.by.fields.iter().any(|field| field.text == "_time") {
                 return Err(Error::at(SPAN_WITHOUT_TIME, first.span));
             }
+            if let Some(namespace) = &self.namespace {
+                let command = spl::ast::Command::Tstats(tscollect::within(self, namespace));
+                let commands = vec![spl::Spanned::new(command, first.span)];
+                return Ok(Some(Expanded::of(commands, first.env)));
+            }
             dataset::expand_tstats(self, first.span, first.env).await
         })
     }
@@ -64,8 +69,8 @@ impl CommandPlan for TstatsCommand {
     }
 
     fn sql_source(&self, text: &mut SqlText) -> Result<Layer, Reason> {
-        if self.datamodel.is_some() || self.prestats || self.append {
-            return Err("data models, prestats and append".to_owned());
+        if self.datamodel.is_some() || self.prestats || self.append || self.namespace.is_some() {
+            return Err("data models, namespaces, prestats and append".to_owned());
         }
         let layer = sql_events(&self.filter, text)?;
         sql_grouped(&self.calls, &self.by, layer, text)
@@ -77,9 +82,6 @@ pub(super) async fn start(
     span: Span,
     env: &PlanningContext<'_>,
 ) -> Result<SourceRows, Error> {
-    if let Some(namespace) = &command.namespace {
-        return Err(super::delete::unknown_namespace(namespace));
-    }
     let filter = search::expanded(&command.filter, env)?;
     let indexes = indexes::select(filter.expr.as_ref(), env.context);
     let messages = indexes::unread(command.filter.expr.as_ref(), env.context);

@@ -7,7 +7,6 @@ use karst_spectest::{Memory, World, corpus};
 /// Searches that must fail: a part of the search, and a part of the error.
 const REFUSED: &[(&str, &str)] = &[
     ("delete", "buckets are immutable"),
-    ("tscollect", "there are no namespaces"),
     ("loadjob savedsearch=", "there is no job"),
     ("loadjob 1700000000.1", "there is no job"),
     ("require", "there are no results where the search requires some"),

@@ -1,4 +1,4 @@
-//! `tscollect`: stores rows for `tstats`; Karst does not support it.
+//! `tscollect`: stores rows in a namespace, which `tstats` reads.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Spanned};
@@ -6,21 +6,25 @@ use crate::display::Arguments;
 use crate::parser::{Parsed, Parser};
 use std::fmt;
 
-/// `tscollect namespace=<name> [squashcase=<bool>] [keepresults=<bool>]`.
+/// `tscollect [namespace=<name>] [squashcase=<bool>] [keepresults=<bool>]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TscollectCommand {
-    /// `namespace=`: the name under which rows would be stored.
+    /// `namespace=`: the name under which rows are stored; that of the job if there is none.
     pub namespace: Option<Spanned<String>>,
+    /// `squashcase=`: whether values are stored in lower case.
+    pub squashcase: bool,
+    /// `keepresults=`: whether the rows are passed on, instead of their number.
+    pub keepresults: bool,
 }
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "tscollect",
     aliases: &[],
-    summary: "is not supported: use `collect`",
-    syntax: "tscollect namespace=<name> [squashcase=<bool>] [keepresults=<bool>]",
+    summary: "stores rows in a namespace for `tstats`",
+    syntax: "tscollect [namespace=<name>] [squashcase=<bool>] [keepresults=<bool>]",
     kind: CommandKind::Dataset,
-    right: CommandRight::FREE,
+    right: CommandRight::writes("run_collect"),
     options: OPTIONS,
     takes: Takes::Fields,
     parse,
@@ -29,26 +33,32 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
 const OPTIONS: &[&str] = &["namespace", "squashcase", "keepresults"];
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
-    let mut namespace = None;
+    let mut command = TscollectCommand { namespace: None, squashcase: false, keepresults: false };
     loop {
         p.skip_separators();
         if p.at_end() {
-            return Ok(Command::Tscollect(TscollectCommand { namespace }));
+            return Ok(Command::Tscollect(command));
         }
         let Some(option) = p.option(OPTIONS)? else {
             return Err(p.unexpected("an option such as namespace=<name>"));
         };
         match option.name {
-            "namespace" => namespace = Some(option.spanned()),
-            _ => drop(option.boolean()?),
+            "namespace" if option.text().is_empty() => return Err(option.error("a name")),
+            "namespace" => command.namespace = Some(option.spanned()),
+            "squashcase" => command.squashcase = option.boolean()?,
+            _ => command.keepresults = option.boolean()?,
         }
     }
 }
 
 impl fmt::Display for TscollectCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let namespace = self.namespace.as_ref().map(|name| &name.node);
-        Arguments::default().maybe("namespace", namespace).write(f)
+        let mut arguments = Arguments::default();
+        arguments
+            .maybe("namespace", self.namespace.as_ref().map(|name| &name.node))
+            .flag("squashcase", self.squashcase, false)
+            .flag("keepresults", self.keepresults, false);
+        arguments.write(f)
     }
 }
 
@@ -58,11 +68,16 @@ mod tests {
 
     #[test]
     fn accepts_its_forms() {
-        accepts(&["* | tscollect namespace=cpu_data", "* | tscollect"]);
+        accepts(&[
+            "* | tscollect namespace=cpu_data",
+            "* | tscollect",
+            "* | tscollect namespace=\"cpu data\" squashcase=t keepresults=true",
+        ]);
     }
 
     #[test]
     fn refuses_mistakes_at_their_place() {
         refuses("* | tscollect cpu", "an option such as namespace=", "cpu");
+        refuses("* | tscollect keepresults=all", "true or false", "all");
     }
 }

@@ -6,7 +6,7 @@ use crate::display::{Arguments, commas, field_name, quoted};
 use crate::parser::{OptionValue, Parsed, Parser, StatsDialect};
 use std::fmt;
 
-/// `tstats <options> <calls> [from datamodel=...] [where ...] [by ...]`.
+/// `tstats <options> <calls> [from datamodel=...|<namespace>] [where ...] [by ...]`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TstatsCommand {
     /// The aggregations, at least one.
@@ -44,7 +44,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "tstats",
     aliases: &[],
     summary: "aggregates fields of events or data models",
-    syntax: "tstats [<options>] <aggregation>... [FROM datamodel=<name>] [WHERE <terms>] [BY <field>... [span=<span>]]",
+    syntax: "tstats [<options>] <aggregation>... [FROM datamodel=<name>|<namespace>|sid=<sid>] [WHERE <terms>] [BY <field>... [span=<span>]]",
     kind: CommandKind::Generating,
     right: CommandRight::FREE,
     options: OPTIONS,
