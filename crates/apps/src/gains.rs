@@ -43,8 +43,8 @@ pub(crate) struct Found {
     lookup_programs: BTreeSet<String>,
     /// The program of each search command.
     commands: BTreeMap<String, String>,
-    /// The search commands whose programs need modules that only Splunk has.
-    without_modules: BTreeSet<String>,
+    /// The search commands whose programs cannot run.
+    unable: BTreeSet<String>,
     indexes: BTreeSet<String>,
     /// Views by name. `local` comes after `default`, and takes precedence.
     views: BTreeMap<String, Level>,
@@ -140,15 +140,12 @@ impl Found {
         of_searches.chain(of_inputs).collect()
     }
 
-    /// Notes the programs that need modules that only Splunk has, and returns those that are of commands.
-    /// `programs` has a missing module of each.
-    pub(crate) fn needing_splunk(
-        &mut self,
-        programs: &BTreeMap<String, String>,
-    ) -> BTreeSet<String> {
-        let needing = self.commands.iter().filter(|(_, program)| programs.contains_key(*program));
-        let (names, files) = needing.map(|(name, file)| (name.clone(), file.clone())).unzip();
-        self.without_modules = names;
+    /// Notes the programs that cannot run, and returns those that are of commands. `programs` has the reason
+    /// for each.
+    pub(crate) fn unable(&mut self, programs: &BTreeMap<String, String>) -> BTreeSet<String> {
+        let unable = self.commands.iter().filter(|(_, program)| programs.contains_key(*program));
+        let (names, files) = unable.map(|(name, file)| (name.clone(), file.clone())).unzip();
+        self.unable = names;
         files
     }
 
@@ -212,10 +209,10 @@ impl Found {
                 format!(", {count} of them with a schedule: schedules and alerts do not run yet")
             }
         };
-        let without_modules = match self.without_modules.len() {
+        let unable = match self.unable.len() {
             0 => String::new(),
             count => format!(
-                ", {count} of them cannot run: they import Python modules that only Splunk has"
+                ", {count} of them cannot run: they are in Python 2, or import modules that only Splunk has"
             ),
         };
         let of_inputs = self.modular_inputs.iter().map(|name| name.split("://").next());
@@ -236,7 +233,7 @@ impl Found {
             counted("views", self.views.len(), self.views_by_level()),
             plain("data models", self.data_models.len()),
             counted("inputs", inputs, disabled),
-            counted("search commands", self.commands.len(), without_modules),
+            counted("search commands", self.commands.len(), unable),
             plain("indexes", self.indexes.len()),
             counted("modular inputs", kinds.len(), ", which are not run".to_owned()),
             counted("alert actions", self.alert_actions.len(), ", which are not run".to_owned()),
@@ -285,9 +282,9 @@ mod tests {
         add("inputs", "[default]\nindex = x\n[monitor:///a]\ndisabled = 1\n[monitor:///b]\n");
         add("inputs", "[monitor:///a]\ndisabled = 0\n[tcp://1]\ndisabled = true\n");
         add("commands", "[c]\nchunked = true\n[d]\nfilename = e.py\n");
-        let missing = |program: &str| (program.to_owned(), "splunk.rest".to_owned());
-        let programs = ["c.py", "d.py"].map(missing).into_iter().collect();
-        assert_eq!(found.needing_splunk(&programs).into_iter().collect::<Vec<_>>(), ["c.py"]);
+        let reason = |program: &str| (program.to_owned(), "is in Python 2".to_owned());
+        let programs = ["c.py", "d.py"].map(reason).into_iter().collect();
+        assert_eq!(found.unable(&programs).into_iter().collect::<Vec<_>>(), ["c.py"]);
         found.file(Path::new("default/data/models/Web.json"));
         found.file(Path::new("local/data/models/Web.json"));
         found.view(Path::new("default/data/ui/views/a.xml"), Level::None);
@@ -305,7 +302,7 @@ mod tests {
                 "views: 2: 1 shown in full, 1 in part",
                 "data models: 1",
                 "inputs: 3, 1 of them disabled",
-                "search commands: 2, 1 of them cannot run: they import Python modules that only Splunk has",
+                "search commands: 2, 1 of them cannot run: they are in Python 2, or import modules that only Splunk has",
             ]
         );
     }

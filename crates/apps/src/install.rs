@@ -10,7 +10,7 @@ use knowledge::index_time::without_effect;
 
 use crate::gains::{Found, Gain};
 use crate::media_types::media_type;
-use crate::python::needing_splunk;
+use crate::python::unable;
 use crate::simple_xml::{self, Level};
 use crate::{Error, Package, PackedFile};
 
@@ -167,13 +167,10 @@ pub fn report(package: &Package, target: Target, settings: &Registry) -> Install
         examine(Path::new(&file.path), &[], settings, &mut report, &mut found);
     }
     report.remarks.extend(unused_programs(package, target, &found));
-    let needing = needing_splunk(&package.files);
-    for program in found.needing_splunk(&needing) {
-        let module = needing.get(&program).map_or("splunk", String::as_str);
-        let text = format!(
-            "the program of a search command imports the Python module {module}, which is part of Splunk and not \
-             of Karst: the command cannot run"
-        );
+    let unable = unable(&package.files);
+    for program in found.unable(&unable) {
+        let reason = unable.get(&program).map_or("is missing", String::as_str);
+        let text = format!("the program of a search command {reason}; the command cannot run");
         report.remarks.push(Remark { place: format!("bin/{program}"), text });
     }
     report.remarks.extend(package.left_out());

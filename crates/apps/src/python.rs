@@ -1,8 +1,10 @@
-//! The Python programs of an app that import modules of Splunk which Karst does not have.
+//! The Python programs of an app that cannot run: they import modules of Splunk which Karst does not have, or
+//! are in Python 2.
 //!
 //! Guarantees: a program is listed only if it imports such a module at its start, itself or through other
 //! modules of the app; imports in functions and conditions are left out, because a program may run without
-//! them. Memory is bounded, and time is linear in the size of the files: names with more than [`LONGEST`]
+//! them. Python 2 is recognized by its statements `print` and `except`, and by modules that Python 3 does not
+//! have. Memory is bounded, and time is linear in the size of the files: names with more than [`LONGEST`]
 //! bytes, and imports after the first [`MOST`], are left out. Leaves to others: which programs are run.
 
 use std::collections::btree_map::Entry;
@@ -44,6 +46,22 @@ const SUPPLIED: [&str; 28] = [
     "splunk.setupSplunkLogger",
     "splunk.util",
 ];
+/// The name under which statements of Python 2 are noted among the imports of a file.
+const PYTHON_2: &str = "statements of Python 2";
+/// Modules of the standard library of Python 2 that Python 3 does not have.
+const OF_PYTHON_2: [&str; 11] = [
+    "ConfigParser",
+    "Cookie",
+    "HTMLParser",
+    "StringIO",
+    "__builtin__",
+    "cPickle",
+    "cStringIO",
+    "cookielib",
+    "httplib",
+    "urllib2",
+    "urlparse",
+];
 /// The folders with programs and their modules.
 const FOLDERS: [&str; 2] = ["bin", "lib"];
 /// Maximum length of the name of an imported module, in bytes.
@@ -51,34 +69,68 @@ const LONGEST: usize = 100;
 /// Maximum number of imported modules in the files of an app together, with the packages that they are in.
 const MOST: usize = 1_000_000;
 
-/// Returns the programs in `bin` that cannot run without modules that only Splunk has, each with one of these
-/// modules.
-pub(crate) fn needing_splunk(files: &[PackedFile]) -> BTreeMap<String, String> {
+/// Returns the programs in `bin` that cannot run, each with a reason, such as `is in Python 2`.
+pub(crate) fn unable(files: &[PackedFile]) -> BTreeMap<String, String> {
     let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut room = MOST;
     for file in files {
         if let Some(module) = module_of(&file.path) {
             let text = String::from_utf8_lossy(&file.bytes);
-            let found = imported(&text, &module, room);
+            let mut found = imported(&text, &module, room);
+            if is_python_2(&text) {
+                found.insert(PYTHON_2.to_owned());
+            }
             room = room.saturating_sub(found.len());
             imports.entry(module).or_default().extend(found);
         }
-    }
-    if imports.contains_key(SPLUNK) {
-        return BTreeMap::new();
     }
     let needing = importing_missing(&imports);
     let programs = files.iter().filter(|file| file.path.parent() == Some(Path::new("bin")));
     let needed = |file: &PackedFile| {
         let missing = needing.get(module_of(&file.path)?.as_str())?;
         let name = file.path.file_name()?.to_str()?;
-        Some((name.to_owned(), (*missing).to_owned()))
+        Some((name.to_owned(), reason(missing)))
     };
     programs.filter_map(needed).collect()
 }
 
-/// The modules that import a missing module of Splunk, themselves or through others, and the missing ones
-/// themselves, each with the missing module.
+/// Why a program that needs a missing module cannot run, and what helps.
+fn reason(module: &str) -> String {
+    if module == PYTHON_2 {
+        return "is in Python 2, and Python 3 runs it: convert it".to_owned();
+    }
+    if OF_PYTHON_2.contains(&module) {
+        return format!(
+            "imports the module {module}, which only Python 2 has, and Python 3 runs it: convert it"
+        );
+    }
+    format!(
+        "imports the Python module {module}, which is part of Splunk and not of Karst: use splunk.rest, or \
+         splunklib of the SDK"
+    )
+}
+
+/// Whether a text has statements of Python 2 outside of texts over several lines.
+fn is_python_2(text: &str) -> bool {
+    let mut is_quoted = false;
+    for line in text.lines() {
+        let was_quoted = is_quoted;
+        let quotes: usize = ["\"\"\"", "'''"].map(|quote| line.matches(quote).count()).iter().sum();
+        is_quoted ^= quotes % 2 == 1;
+        let line = line.trim();
+        let is_printed = |c: char| c.is_alphanumeric() || "_\"'".contains(c);
+        let prints = line.strip_prefix("print ").is_some_and(|rest| rest.starts_with(is_printed));
+        let caught = line.strip_prefix("except ").and_then(|rest| rest.strip_suffix(':'));
+        let catches = caught.is_some_and(|rest| rest.contains(',') && !rest.contains('('));
+        if !was_quoted && (prints || catches) {
+            return true;
+        }
+    }
+    false
+}
+
+/// The modules that import a missing module, themselves or through others, and the missing ones themselves,
+/// each with the missing module.
 fn importing_missing(imports: &BTreeMap<String, BTreeSet<String>>) -> BTreeMap<&str, &str> {
     let mut importers: HashMap<&str, Vec<&str>> = HashMap::new();
     for (importer, names) in imports {
@@ -87,8 +139,13 @@ fn importing_missing(imports: &BTreeMap<String, BTreeSet<String>>) -> BTreeMap<&
         }
     }
     // A module is before its functions in this order, so that it is the one that is named.
+    let has_splunk = imports.contains_key(SPLUNK);
+    let is_old = |name: &str| {
+        name == PYTHON_2 || (OF_PYTHON_2.contains(&name) && !imports.contains_key(name))
+    };
+    let missing = importers.keys().copied();
     let missing: BTreeSet<&str> =
-        importers.keys().copied().filter(|name| is_missing(name)).collect();
+        missing.filter(|name| is_old(name) || (!has_splunk && is_missing(name))).collect();
     let mut found: BTreeMap<&str, &str> = missing.iter().map(|name| (*name, *name)).collect();
     let mut waiting: VecDeque<&str> = missing.into_iter().collect();
     while let Some(name) = waiting.pop_front() {
@@ -195,17 +252,17 @@ mod tests {
     use super::*;
 
     fn needing(files: &[(&str, &str)]) -> Vec<String> {
-        needing_modules(files).into_keys().collect()
+        reasons(files).into_keys().collect()
     }
 
-    fn needing_modules(files: &[(&str, &str)]) -> BTreeMap<String, String> {
+    fn reasons(files: &[(&str, &str)]) -> BTreeMap<String, String> {
         let packed = |(path, text): &(&str, &str)| PackedFile {
             path: path.into(),
             bytes: text.as_bytes().to_vec(),
             executable: false,
         };
         let files: Vec<PackedFile> = files.iter().map(packed).collect();
-        needing_splunk(&files)
+        unable(&files)
     }
 
     #[test]
@@ -229,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_missing_module_is_named_and_modules_that_karst_has_are_not_missing() {
-        let found = needing_modules(&[
+        let found = reasons(&[
             ("bin/function.py", "from splunk.search import dispatch\n"),
             ("bin/package.py", "from splunk import Intersplunk, saved\n"),
             ("bin/through.py", "import function\n"),
@@ -249,7 +306,7 @@ mod tests {
             ("package.py", "splunk.saved"),
             ("through.py", "splunk.search"),
         ];
-        let expected = expected.map(|(program, module)| (program.to_owned(), module.to_owned()));
+        let expected = expected.map(|(program, module)| (program.to_owned(), reason(module)));
         assert_eq!(found, BTreeMap::from(expected));
     }
 
@@ -285,6 +342,30 @@ mod tests {
         let files: Vec<(&str, &str)> =
             files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
         assert_eq!(needing(&files), ["first.py"]);
+    }
+
+    #[test]
+    fn programs_in_python_2_are_listed() {
+        let found = reasons(&[
+            ("bin/printing.py", "import os\nif x:\n    print a\n"),
+            ("bin/catching.py", "try:\n    pass\nexcept OSError, error:\n    pass\n"),
+            ("bin/reading.py", "import sys, urllib2\n"),
+            ("bin/through.py", "import printing\n"),
+            ("bin/careful.py", "try:\n    import urllib2\nexcept (A, B):\n    print('a')\n"),
+            ("bin/text.py", "\"\"\"\nprint \"a\"\n\"\"\"\nprint (\"a\")\nprint = a\n"),
+            ("bin/own.py", "import urlparse\n"),
+            ("bin/urlparse.py", "x = 1\n"),
+        ]);
+        let old = reason(PYTHON_2);
+        assert!(old.starts_with("is in Python 2"), "{old}");
+        let expected = [
+            ("catching.py", old.clone()),
+            ("printing.py", old.clone()),
+            ("reading.py", reason("urllib2")),
+            ("through.py", old),
+        ];
+        let expected = expected.map(|(program, reason)| (program.to_owned(), reason));
+        assert_eq!(found, BTreeMap::from(expected));
     }
 
     #[test]
