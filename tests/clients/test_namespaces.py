@@ -54,6 +54,14 @@ def test_tstats_reads_what_tscollect_stored_also_after_a_restart(server):
     assert server.value("| tstats count FROM cpu") == "8"
 
 
+def test_rows_of_a_namespace_are_not_in_it_again_when_they_are_stored_in_another_one(server):
+    assert server.rows(f"{ROWS} | tscollect namespace=first") == [{"count": "4"}]
+    assert server.rows("search index=summary tscollect_namespace=first | tscollect namespace=second") == [{"count": "4"}]
+    for name in ["first", "second"]:
+        found = server.rows(f"| tstats count FROM {name} BY orig_sourcetype")
+        assert found == [{"orig_sourcetype": "st", "count": "4"}], (name, found)
+
+
 def test_a_job_without_a_namespace_is_one(server):
     made = server.rest("POST", "/services/search/jobs", {"search": f"{ROWS} | tscollect", "output_mode": "json"})
     sid = made.json()["sid"]

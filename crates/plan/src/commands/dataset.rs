@@ -26,6 +26,9 @@ type Commands = Vec<Spanned<Command>>;
 
 /// The field with the name of a dataset, with those of its ancestors.
 const NODENAME: &str = "nodename";
+/// The message about `PREFIX()` where fields are read instead of words.
+pub(super) const PREFIX_ALONE: &str = "PREFIX() counts words of events: it cannot be combined with FROM, \
+                                       prestats= or span=auto";
 
 /// Finds the dataset of a name such as `Web` or `Web.Proxy`.
 pub(super) fn find(
@@ -311,9 +314,7 @@ pub(super) async fn expand_tstats(
         return Ok(None);
     }
     if super::tokens::has_any(command) {
-        let message = "PREFIX() counts words of events: it cannot be combined with FROM, prestats= or \
-                       span=auto";
-        return Err(Error::at(message, span));
+        return Err(Error::at(PREFIX_ALONE, span));
     }
     let at = |command: Command| Spanned::new(command, span);
     let mut commands = match &command.datamodel {

@@ -32,6 +32,8 @@ const TEXT: &str = "tscollect";
 const SOURCE: &str = "search";
 /// The field with the number of stored rows.
 const COUNT: &str = "count";
+/// Rows whose events are made together: the events of all rows would take a multiple of their memory.
+const BATCH: usize = 10_000;
 
 impl CommandPlan for TscollectCommand {
     fn place(&self) -> Place {
@@ -81,9 +83,11 @@ impl TableOp for Tscollect {
         env: &'a PlanningContext<'a>,
     ) -> BoxFuture<'a, Result<Rows, Error>> {
         Box::pin(async move {
-            if rows.count > 0 && !env.is_dry_run() {
-                let events = self.events(&rows, env)?;
-                env.context.host.collect(&self.index, events).await?;
+            if !env.is_dry_run() {
+                for from in (0..rows.count).step_by(BATCH) {
+                    let events = self.events(&rows.slice(from, BATCH), env)?;
+                    env.context.host.collect(&self.index, events).await?;
+                }
             }
             if self.command.keepresults {
                 return Ok(rows);
@@ -105,10 +109,22 @@ impl Tscollect {
         let (hosts, sources) = (hosts?, sources?);
         let mut fields = Vec::new();
         for name in rows.names() {
-            let is_own = name == columns::HOST || name == columns::SOURCE;
-            if !is_own && !name.starts_with('_') {
-                fields.push((summary::collected_name(&name).into_owned(), rows.lists(&name)?));
+            // A row of another namespace must not get into that one again.
+            let is_own = [columns::HOST, columns::SOURCE, NAMESPACE].contains(&name.as_str());
+            if is_own || name.starts_with('_') {
+                continue;
             }
+            let stored = summary::collected_name(&name).into_owned();
+            let mut cells = rows.lists(&name)?;
+            if stored != name {
+                // A row that was stored before keeps its first source type and index.
+                for (cell, first) in cells.iter_mut().zip(rows.lists(&stored)?) {
+                    if !first.is_empty() {
+                        cell.clear();
+                    }
+                }
+            }
+            fields.push((stored, cells));
         }
         let server = env.context.host.server_name();
         let mut events = Vec::with_capacity(rows.count);

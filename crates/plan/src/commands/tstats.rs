@@ -49,6 +49,9 @@ impl CommandPlan for TstatsCommand {
                 return Err(Error::at(SPAN_WITHOUT_TIME, first.span));
             }
             if let Some(namespace) = &self.namespace {
+                if tokens::has_any(self) {
+                    return Err(Error::at(dataset::PREFIX_ALONE, first.span));
+                }
                 let command = spl::ast::Command::Tstats(tscollect::within(self, namespace));
                 let commands = vec![spl::Spanned::new(command, first.span)];
                 return Ok(Some(Expanded::of(commands, first.env)));
