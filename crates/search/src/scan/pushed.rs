@@ -3,7 +3,8 @@
 //!
 //! A filter on a field that the configuration sets is above the projections that compute the field, as the
 //! scan would compute it again. Here, the scan computes what the filter reads, and the plan computes the
-//! other values for the rows that pass.
+//! other values for the rows that pass. Conditions that later searches do not recognize, and tests of group
+//! keys, stay in the plan.
 
 use std::sync::Arc;
 
@@ -11,11 +12,11 @@ use arrow::datatypes::{Field, Schema};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{PhysicalExpr, conjunction, conjunction_opt, split_conjunction};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use exprs::identity::{Identity, marked_value};
 use plan::over_parts;
@@ -38,7 +39,7 @@ impl PhysicalOptimizerRule for ComputedInScans {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         plan.transform_down(|node| {
             let moved = if let Some(filter) = node.downcast_ref::<FilterExec>() {
-                moved(filter)?
+                without(filter)?
             } else if let Some(projection) = node.downcast_ref::<ProjectionExec>() {
                 with_columns(projection)?
             } else {
@@ -58,8 +59,19 @@ impl PhysicalOptimizerRule for ComputedInScans {
     }
 }
 
-/// Returns the plan without a filter, whose scan applies it; `None` if the filter is not over computed values
-/// of a scan that it recognizes in later searches.
+/// Returns the plan that replaces a filter, with values as columns of the scan; `None` if the filter stays.
+fn without(filter: &FilterExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let Some(plan) = moved(filter)? else { return Ok(None) };
+    // The rule visits only the inputs of a plan that it has replaced.
+    let columns = match plan.downcast_ref::<ProjectionExec>() {
+        Some(projection) => with_columns(projection)?,
+        None => None,
+    };
+    Ok(Some(columns.unwrap_or(plan)))
+}
+
+/// Returns the plan without a filter, or without a part of it, that its scan applies; `None` if no part is
+/// over computed values of a scan that it recognizes in later searches.
 fn moved(filter: &FilterExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     if filter.fetch().is_some() {
         return Ok(None);
@@ -68,16 +80,17 @@ fn moved(filter: &FilterExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     if !scan.takes_filter() {
         return Ok(None);
     }
-    let Some(computed) = computed(filter, &projections, &scan.scan().work)? else {
-        return Ok(None);
-    };
+    let work = &scan.scan().work;
+    let (own, left) = divided(filter, &projections, work);
+    let Some(computed) = computed(&own, &projections, work)? else { return Ok(None) };
     let columns: Vec<usize> = match filter.projection() {
         Some(columns) => columns.to_vec(),
         None => (0..filter.input().schema().fields().len()).collect(),
     };
     let mut wants = Wants::default();
     let places: Vec<usize> = columns.iter().map(|at| wants.place(*at, View::Itself)).collect();
-    if places.iter().enumerate().any(|(at, place)| at != *place) {
+    let left = left.map(|left| wants.rewrite(&left)).transpose()?;
+    if left.is_none() && places.iter().enumerate().any(|(at, place)| at != *place) {
         return Ok(None);
     }
     let Some(input) = supplied(filter.input(), &wants)? else { return Ok(None) };
@@ -89,7 +102,30 @@ fn moved(filter: &FilterExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let scan: Arc<dyn ExecutionPlan> = Arc::new(scan.with_filter(Arc::clone(&computed)));
         Ok(Transformed::new(scan, true, TreeNodeRecursion::Jump))
     });
-    made.data().map(Some)
+    let input = made.data()?;
+    let Some(left) = left else { return Ok(Some(input)) };
+    let filter = FilterExecBuilder::new(left, input)
+        .apply_projection(Some(places))?
+        .with_default_selectivity(filter.default_selectivity())
+        .with_batch_size(filter.batch_size())
+        .build()?;
+    Ok(Some(Arc::new(filter)))
+}
+
+/// Divides the condition of a filter into the part that later searches recognize, for all rows, and the rest,
+/// if there is one.
+fn divided(
+    filter: &FilterExec,
+    projections: &[&ProjectionExec],
+    work: &Work,
+) -> (Arc<dyn PhysicalExpr>, Option<Arc<dyn PhysicalExpr>>) {
+    let is_known = |part: &Arc<dyn PhysicalExpr>| identity_above(part, projections, work).is_some();
+    let parts = split_conjunction(filter.predicate()).into_iter().cloned();
+    let (own, left): (Vec<_>, Vec<_>) = parts.partition(is_known);
+    match conjunction_opt(left) {
+        Some(left) => (conjunction(own), Some(left)),
+        None => (Arc::clone(filter.predicate()), None),
+    }
 }
 
 /// Returns the projections of a plan, highest first, and the scan below them; `None` if there are other
@@ -157,18 +193,16 @@ fn with_columns(projection: &ProjectionExec) -> Result<Option<Arc<dyn ExecutionP
     Ok(Some(Arc::new(ProjectionExec::try_new(exprs, input)?)))
 }
 
-/// Returns the filter with what it reads of the projections; `None` if it has no identity, or reads no marked
-/// value.
+/// Returns a condition with what it reads of the projections; `None` if it has no identity, or reads no
+/// marked value.
 fn computed(
-    filter: &FilterExec,
+    condition: &Arc<dyn PhysicalExpr>,
     projections: &[&ProjectionExec],
     work: &Work,
 ) -> Result<Option<ComputedFilter>> {
-    let identity = Identity::of(filter.predicate(), &|column: &Column| {
-        identity_of(column.index(), projections, work)
-    });
+    let identity = identity_above(condition, projections, work);
     let Some(identity) = identity.filter(Identity::has_marked) else { return Ok(None) };
-    let Some((stages, conditions)) = computation(&[filter.predicate()], projections, work)? else {
+    let Some((stages, conditions)) = computation(&[condition], projections, work)? else {
         return Ok(None);
     };
     let condition = conditions.into_iter().next();
@@ -211,6 +245,15 @@ fn computation(
     Ok(Some((Arc::new(Stages { reads, schema, all }), values)))
 }
 
+/// Returns the identity of an expression above projections over a scan.
+fn identity_above(
+    expr: &Arc<dyn PhysicalExpr>,
+    projections: &[&ProjectionExec],
+    work: &Work,
+) -> Option<Identity> {
+    Identity::of(expr, &|column: &Column| identity_of(column.index(), projections, work))
+}
+
 /// Returns the identity of a column above projections over a scan.
 fn identity_of(column: usize, projections: &[&ProjectionExec], work: &Work) -> Option<Identity> {
     let Some((projection, others)) = projections.split_first() else {
@@ -219,8 +262,7 @@ fn identity_of(column: usize, projections: &[&ProjectionExec], work: &Work) -> O
         let is_itself = matches!(output.view, View::Itself);
         return is_itself.then(|| Identity::stored(field.name(), field.data_type()));
     };
-    let expr = &projection.expr().get(column)?.expr;
-    Identity::of(expr, &|column: &Column| identity_of(column.index(), others, work))
+    identity_above(&projection.expr().get(column)?.expr, others, work)
 }
 
 /// Returns the columns that expressions read, in ascending order.

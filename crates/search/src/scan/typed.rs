@@ -93,7 +93,10 @@ impl Wants {
     }
 
     /// Rewrites an expression for the new input.
-    fn rewrite(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
+    pub(super) fn rewrite(
+        &mut self,
+        expr: &Arc<dyn PhysicalExpr>,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
         self.rewrite_with(expr, &|_: &Arc<dyn PhysicalExpr>| None)
     }
 
