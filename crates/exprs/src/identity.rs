@@ -24,8 +24,8 @@ use crate::by_origin::conditions_of;
 use crate::kernel::any_arguments;
 use crate::predicate::{Predicate, Test};
 
-/// Number of tests from which on a filter takes longer than reading the rows that it finds.
-const MANY: usize = 8;
+/// Number of tests from which on filters take longer than reading the rows that they find.
+pub const COSTLY: usize = 8;
 
 /// Marks a value with a description of all that it depends on besides stored columns: two values with the
 /// same description must be equal for events with the same stored columns.
@@ -85,10 +85,11 @@ impl Identity {
         self.0.has(&|form| matches!(form, Form::Marked(_)))
     }
 
-    /// Whether the filter takes long: it reads a computed value, or has many tests.
+    /// Returns how long the filter takes: the number of its tests, or [`COSTLY`] if it reads a computed
+    /// value.
     #[must_use]
-    pub fn is_costly(&self) -> bool {
-        self.has_marked() || self.0.tests() >= MANY
+    pub fn cost(&self) -> usize {
+        if self.has_marked() { COSTLY } else { self.0.tests() }
     }
 
     /// Estimates the memory in bytes.
@@ -306,11 +307,11 @@ mod tests {
     #[test]
     fn marked_values_are_what_they_are_described_as() {
         let one = identity(&over_marked("a=1", "v1")).unwrap();
-        assert!(one.has_marked() && one.is_costly() && one.bytes() > 0);
+        assert!(one.has_marked() && one.cost() >= COSTLY && one.bytes() > 0);
         assert_eq!(Some(&one), identity(&over_marked("a=1", "v1")).as_ref());
         assert_ne!(Some(&one), identity(&over_marked("a=1", "v2")).as_ref());
         assert_ne!(Some(&one), identity(&over_marked("a=2", "v1")).as_ref());
-        assert!(!identity(&condition("a=1")).unwrap().is_costly());
+        assert_eq!(identity(&condition("a=1 OR NOT b=2")).unwrap().cost(), 2);
     }
 
     #[test]
@@ -328,7 +329,7 @@ mod tests {
             filter(condition(&all.join(" OR ")), &table())
         };
         let one = identity(&many(1)).unwrap();
-        assert!(one.is_costly() && !one.has_marked());
+        assert!(one.cost() >= COSTLY && !one.has_marked());
         assert_eq!(Some(&one), identity(&many(1)).as_ref());
         assert_ne!(Some(&one), identity(&many(2)).as_ref());
     }

@@ -14,7 +14,8 @@
 //!                                                    selectivity: whether small columns are tested first
 //!                                                    typed: what a plan takes of columns: parts, keys
 //!                                                    pushed, computed: values that the plan computes
-//!                                                    passed: rows that pass filters, values; remembered
+//!                                                    passed, known: rows that pass filters, values;
+//!                                                    remembered
 //! ```
 //!
 //! Guarantees: every event of the request that passes the filters comes out once; pruning removes only
@@ -31,6 +32,7 @@ mod exec;
 mod fields;
 mod hot;
 mod keys;
+mod known;
 mod passed;
 mod prune;
 mod pushed;

@@ -211,8 +211,11 @@ impl Scan {
         self.report.granules_pruned_by_bounds.fetch_add((before - granules.len()) as u64, Relaxed);
         let terms = self.pruning.terms(&stale);
         let mut sparse = false;
-        // The term index is read only if it can exclude granules.
-        if terms != TermQuery::All && !granules.is_empty() {
+        // The term index is read only if it can exclude granules that would be read.
+        if terms != TermQuery::All
+            && !granules.is_empty()
+            && !self.are_known(header, &reader, &stale, &granules)
+        {
             let timer = self.report.times.during(Phase::Terms);
             let found = reader.find_rows(&terms).await;
             drop(timer);

@@ -1,16 +1,15 @@
 //! What searches remember of the granules of stored buckets: which rows pass costly filters, and the values
 //! of computed fields.
 //!
-//! Guarantees: an entry is the result of a computation for all rows of a granule, and the computation is
-//! known by what it computes, so that a search that finds the entry would compute the same. Buckets do not
-//! change. The memory is limited: what was not used for longest is dropped first. What is remembered is left
-//! to `work`.
+//! Guarantees: an entry is the result of a computation for all rows of a granule, or for those that it names,
+//! and the computation is known by what it computes, so that a search that finds the entry would compute the
+//! same. Buckets do not change. The memory is limited: what was not used for longest is dropped first. What
+//! is remembered is left to `work`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef};
 use arrow::buffer::BooleanBuffer;
 use bucket::GranuleSet;
 use exprs::identity::Identity;
@@ -18,6 +17,8 @@ use metrics::{counter, gauge};
 use model::BucketId;
 use parking_lot::Mutex;
 use runtime::metrics as names;
+
+use super::known::KnownValues;
 
 /// Size of an entry of a map besides its value, about.
 const ENTRY: usize = 64;
@@ -29,7 +30,7 @@ const BUCKET: usize = 4 * ENTRY;
 pub(crate) type PassedRows = Remembered<Arc<[Arc<Identity>]>, BooleanBuffer>;
 
 /// The values of computed fields, by their descriptions.
-pub(crate) type ComputedValues = Remembered<Arc<str>, ArrayRef>;
+pub(crate) type ComputedValues = Remembered<Arc<str>, KnownValues>;
 
 /// What is known of granules.
 pub(super) type OfGranules<V> = Vec<(usize, V)>;
@@ -101,15 +102,14 @@ impl ComputedValues {
         Self::new(most, [names::COMPUTED_BYTES, names::COMPUTED_GRANULES])
     }
 
-    /// Remembers the values of granules, parts of a column that takes this number of bytes per row.
+    /// Remembers values of granules.
     pub(super) fn keep_values(
         &self,
         field: &Arc<str>,
         bucket: BucketId,
-        values: &OfGranules<ArrayRef>,
-        row_bytes: usize,
+        values: &OfGranules<KnownValues>,
     ) {
-        self.keep(field, field.len(), bucket, values, |values| values.len() * row_bytes);
+        self.keep(field, field.len(), bucket, values, KnownValues::bytes);
     }
 }
 
@@ -124,8 +124,31 @@ impl<K: Clone + Eq + Hash, V: Clone> Remembered<K, V> {
         self.most > 0
     }
 
-    /// Returns what is known of some granules of a bucket.
+    /// Returns what is known of some granules of a bucket, and counts the granules.
     pub(super) fn get(&self, key: &K, bucket: BucketId, granules: &GranuleSet) -> Found<V> {
+        let found = self.find(key, bucket, granules);
+        self.count(found.known.len(), found.missing.len());
+        found
+    }
+
+    /// Whether something is known of each of some granules of a bucket.
+    pub(super) fn has_all(&self, key: &K, bucket: BucketId, granules: &GranuleSet) -> bool {
+        let kept = self.kept.lock();
+        let of_bucket = kept.all.get(key).and_then(|of| of.buckets.get(&bucket));
+        of_bucket.is_some_and(|of_bucket| {
+            granules.iter().all(|granule| of_bucket.granules.contains_key(&granule))
+        })
+    }
+
+    /// Counts granules that are known, and others.
+    pub(super) fn count(&self, known: usize, tested: usize) {
+        let [_, granules] = self.names;
+        counter!(granules, "kind" => "known").increment(known as u64);
+        counter!(granules, "kind" => "tested").increment(tested as u64);
+    }
+
+    /// Returns what is known of some granules of a bucket.
+    pub(super) fn find(&self, key: &K, bucket: BucketId, granules: &GranuleSet) -> Found<V> {
         let mut known = Vec::new();
         let mut missing = granules.clone();
         let mut kept = self.kept.lock();
@@ -139,10 +162,6 @@ impl<K: Clone + Eq + Hash, V: Clone> Remembered<K, V> {
                 }
             }
         }
-        drop(kept);
-        let [_, granules] = self.names;
-        counter!(granules, "kind" => "known").increment(known.len() as u64);
-        counter!(granules, "kind" => "tested").increment(missing.len() as u64);
         Found { known, missing }
     }
 
@@ -156,7 +175,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Remembered<K, V> {
         bytes: impl Fn(&V) -> usize,
     ) {
         let mut kept = self.kept.lock();
-        let mut more = 0;
+        let (mut more, mut less) = (0, 0);
         kept.all.entry(key.clone()).or_insert_with(|| {
             more += ENTRY + key_bytes;
             Of { used: 0, bytes: 0, buckets: HashMap::new() }
@@ -167,15 +186,16 @@ impl<K: Clone + Eq + Hash, V: Clone> Remembered<K, V> {
             OfBucket { bytes: BUCKET, granules: HashMap::new() }
         });
         for (granule, value) in found {
-            // Another search may have computed it meanwhile.
-            if of_bucket.granules.insert(*granule, value.clone()).is_none() {
-                let bytes = ENTRY + bytes(value);
-                of_bucket.bytes += bytes;
-                more += bytes;
-            }
+            let size = ENTRY + bytes(value);
+            // Another search may have left something meanwhile.
+            let before = of_bucket.granules.insert(*granule, value.clone());
+            let before = before.map_or(0, |before| ENTRY + bytes(&before));
+            of_bucket.bytes = (of_bucket.bytes + size).saturating_sub(before);
+            more += size;
+            less += before;
         }
-        of.bytes += more;
-        kept.bytes += more;
+        of.bytes = (of.bytes + more).saturating_sub(less);
+        kept.bytes = (kept.bytes + more).saturating_sub(less);
         kept.shrink(self.most, bucket);
         let [size, _] = self.names;
         gauge!(size).set(kept.bytes as f64);
@@ -225,6 +245,7 @@ impl<V> Of<V> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use arrow::array::{ArrayRef, StringViewArray};
     use arrow::datatypes::DataType;
 
     use super::*;
@@ -269,6 +290,42 @@ mod tests {
         assert!(known(&passed, "b", one).is_empty());
         passed.keep_rows(&filter("a"), one, &of(&[3, 4]));
         assert_eq!(known(&passed, "a", one), [1, 3, 4, 7]);
+    }
+
+    #[test]
+    fn all_granules_are_known_only_together() {
+        let passed = PassedRows::of_filters(1 << 20);
+        let (one, other) = (bucket(1), bucket(2));
+        passed.keep_rows(&filter("a"), one, &of(&[1, 3, 7]));
+        let mut granules = GranuleSet::none(GRANULES);
+        assert!(!passed.has_all(&filter("b"), one, &granules));
+        for granule in [1, 7] {
+            granules.insert(granule);
+        }
+        assert!(passed.has_all(&filter("a"), one, &granules));
+        assert!(!passed.has_all(&filter("a"), other, &granules));
+        assert!(!passed.has_all(&filter("b"), one, &granules));
+        granules.insert(2);
+        assert!(!passed.has_all(&filter("a"), one, &granules));
+    }
+
+    #[test]
+    fn values_that_replace_others_take_their_place() {
+        let values = ComputedValues::of_fields(1 << 20);
+        let (field, bucket) = (Arc::from("a"), bucket(1));
+        let known = |rows: usize| {
+            let bits = BooleanBuffer::collect_bool(1024, |row| row < rows);
+            let texts: ArrayRef = Arc::new(StringViewArray::from(vec!["value"; rows]));
+            vec![(4, KnownValues::new(bits, texts, rows * 16))]
+        };
+        for rows in [1_000, 10, 500] {
+            values.keep_values(&field, bucket, &known(rows));
+            let kept = values.kept.lock();
+            let of = kept.all.values().next().unwrap();
+            let size = BUCKET + ENTRY + rows * 16 + 1024 / 8;
+            assert_eq!(of.buckets[&bucket].bytes, size);
+            assert_eq!((kept.bytes, of.bytes), (size + ENTRY + 1, size + ENTRY + 1));
+        }
     }
 
     #[test]

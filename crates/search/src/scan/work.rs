@@ -105,8 +105,8 @@ struct Conjunct {
     names: Option<NameTest>,
     /// What it computes, if later searches can recognize it.
     identity: Option<Arc<Identity>>,
-    /// Whether it takes so long that later searches gain if they know the rows that pass.
-    is_costly: bool,
+    /// How long it takes, in tests. Later searches gain if they know the rows that pass costly filters.
+    cost: usize,
 }
 
 /// The processing of each batch of rows in a scan, compiled once per plan.
@@ -689,8 +689,11 @@ fn compile(table: &SchemaRef, filter: &Expr) -> Result<Conjunct> {
     let names = NameTest::of(filter);
     let identity = kept::identity_of(&expr, &schema, is_bound).map(Arc::new);
     // Names are tested once for each distinct one.
-    let is_costly = names.is_none() && identity.as_deref().is_some_and(Identity::is_costly);
-    Ok(Conjunct { expr, schema, reads, shortcut, is_bound, names, identity, is_costly })
+    let cost = match names {
+        None => identity.as_deref().map_or(0, Identity::cost),
+        Some(_) => 0,
+    };
+    Ok(Conjunct { expr, schema, reads, shortcut, is_bound, names, identity, cost })
 }
 
 impl Conjunct {

@@ -1,26 +1,32 @@
-//! Parts of stored buckets about which earlier searches have left something: costly filters are applied only
-//! to granules of which the passing rows are not known, and then these rows are read.
+//! Parts of stored buckets about which earlier searches have left something: costly filters, and those before
+//! computed values, are applied only to granules of which the passing rows are not known, and then these rows
+//! are read.
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use arrow::array::{BooleanArray, BooleanBufferBuilder, RecordBatch};
+use arrow::array::{BooleanArray, BooleanBufferBuilder, RecordBatch, RecordBatchOptions};
 use arrow::buffer::BooleanBuffer;
-use bucket::GranuleSet;
+use arrow::datatypes::Schema;
+use bucket::{BucketReader, GranuleSet};
 use datafusion::error::{DataFusionError, Result};
 use futures::stream::{self, StreamExt, TryStreamExt};
+use model::BucketHeader;
 
 use super::values::{Begun, with_values};
-use super::{Reading, Rows, Scan, Source, StoredRows};
+use super::{Reading, Rows, Scan, Source, StoredRows, place_in};
 use crate::readers::unreadable;
 use crate::scan::computed::ComputedColumn;
 use crate::scan::passed::{Found, OfGranules};
+use crate::scan::stale::Stale;
+use crate::scan::unit::{FieldPlace, Known};
 use crate::scan::work::{KeptPart, Origin, ResidualFilters};
 use crate::times::Phase;
 
-/// Divisor of the rows of a part of which at least as many must pass for values to be computed for all.
-const FEW: usize = 4;
+/// Divisor of the rows of a part of which at least as many must pass for their values to be remembered: the
+/// share of rows from which on a filter is not sparse (`selectivity`).
+const FEW: usize = 32;
 
 /// What is remembered of the rows of a part.
 pub(super) struct Kept {
@@ -30,6 +36,9 @@ pub(super) struct Kept {
     pub(super) columns: Vec<Arc<ComputedColumn>>,
     /// The filters for the rows that are read.
     rest: ResidualFilters,
+    /// Whether these are only bounds of the time: other filters may leave few rows, of which the values are
+    /// computed.
+    computes: bool,
 }
 
 /// The passing rows of granules.
@@ -43,26 +52,68 @@ impl Scan {
         residual: &ResidualFilters,
         sparse: bool,
     ) -> Option<Kept> {
-        // The columns of fields must be those of the current rules, and a bucket that is not in the catalog
-        // yet will be searched once or twice.
-        if !source.stale.is_nothing() || source.header.version == 0 {
+        if !is_constant(&source.header, &source.stale) {
             return None;
         }
         let place = |name: &str| source.place(name);
-        let filters = match self.passed.is_on() {
-            true => self.work.kept(&place, residual, sparse),
-            false => None,
-        };
+        let mut columns = self.columns_of_values(&place);
+        let filters = self.kept_filters(&place, residual, sparse, !columns.is_empty());
         let rest = match &filters {
             Some(filters) => filters.rest.clone(),
             None => residual.after_test(false),
         };
-        // Other filters may leave few rows, of which the values are computed.
-        let columns = match self.values.is_on() && self.work.are_bounds(&rest) {
-            true => self.work.computed_columns(&place),
-            false => Vec::new(),
+        let computes = self.work.are_bounds(&rest);
+        if filters.is_none() && !computes {
+            columns.clear();
+        }
+        let is_some = filters.is_some() || !columns.is_empty();
+        is_some.then_some(Kept { filters, columns, rest, computes })
+    }
+
+    /// Returns the computed columns of the output, if their values are remembered.
+    fn columns_of_values(&self, place: &dyn Fn(&str) -> FieldPlace) -> Vec<Arc<ComputedColumn>> {
+        if self.values.is_on() { self.work.computed_columns(place) } else { Vec::new() }
+    }
+
+    /// Returns the filters of a part, if the rows that pass them are remembered.
+    fn kept_filters(
+        &self,
+        place: &dyn Fn(&str) -> FieldPlace,
+        residual: &ResidualFilters,
+        sparse: bool,
+        has_columns: bool,
+    ) -> Option<KeptPart> {
+        if !self.passed.is_on() {
+            return None;
+        }
+        // A search for few rows, or for the first ones, computes their values faster than it tests all rows.
+        let for_values = has_columns && !sparse && self.wanted.is_all() && self.limit.is_none();
+        self.work.kept(place, residual, sparse, for_values)
+    }
+
+    /// Whether it is known which rows of granules pass all filters but bounds of the time. Then the term
+    /// index cannot exclude anything that is read.
+    pub(super) fn are_known(
+        &self,
+        header: &BucketHeader,
+        reader: &BucketReader,
+        stale: &Stale,
+        granules: &GranuleSet,
+    ) -> bool {
+        if !is_constant(header, stale) {
+            return false;
+        }
+        let known = Known { header, summary: Some(reader.summary()) };
+        let Some(residual) = self.work.residual(&header.index, Some(known), false) else {
+            return false;
         };
-        (filters.is_some() || !columns.is_empty()).then_some(Kept { filters, columns, rest })
+        let place = |name: &str| place_in(reader, name, stale);
+        let has_columns = !self.columns_of_values(&place).is_empty();
+        let filters = self.kept_filters(&place, &residual, false, has_columns);
+        filters.is_some_and(|filters| {
+            self.work.are_bounds(&filters.rest)
+                && self.passed.has_all(&filters.identity, header.id, granules)
+        })
     }
 
     /// Returns the rows of granules that pass the filters.
@@ -157,8 +208,8 @@ impl Scan {
             self.report.events_matched.fetch_add(count as u64, Relaxed);
             Arc::clone(&self).counted(count as u64)
         } else {
-            let many = count >= scanned / FEW;
-            let begun = self.begin_values(&source, &passing, &kept, many).await?;
+            let computes = kept.computes && count >= scanned / FEW;
+            let begun = self.begin_values(&source, &passing, &kept, computes).await?;
             let reading = self.read_passing(&source, &passing, &kept, begun.is_some()).await?;
             match begun {
                 Some(begun) => {
@@ -183,22 +234,37 @@ impl Scan {
         has_values: bool,
     ) -> Result<Reading> {
         let residual = kept.rest.after_test(has_values);
-        let all_pass = passing.iter().all(|(_, rows)| rows.count_set_bits() == rows.len());
         let rows = {
             let place = |name: &str| source.place(name);
             let columns = self.work.stored_columns(&place, &source.sent, &residual);
-            if all_pass {
-                // Whole columns are read without the page index.
-                let mut granules = GranuleSet::none(source.reader.granules());
-                passing.iter().for_each(|(granule, _)| granules.insert(*granule));
-                source.reader.read(&columns, &granules, self.batch_rows).await
-            } else {
-                let ranges = ranges(passing, source.reader.granule_rows(0));
-                source.reader.read_ranges(&columns, &ranges, self.batch_rows).await
-            }
+            self.read_rows(source, &columns, passing).await?
         };
-        let rows = rows.map_err(|error| unreadable(&source.header, error))?;
-        Ok(Reading { rows: self.report.times.reading(rows), residual })
+        Ok(Reading { rows, residual })
+    }
+
+    /// Starts to read columns of rows; the first pages have arrived when it returns.
+    pub(super) async fn read_rows(
+        &self,
+        source: &Source,
+        columns: &[&str],
+        rows: &Passing,
+    ) -> Result<StoredRows> {
+        if columns.is_empty() {
+            let count = rows.iter().map(|(_, rows)| rows.count_set_bits()).sum();
+            return Ok(without_columns(count, self.batch_rows));
+        }
+        let are_all = rows.iter().all(|(_, rows)| rows.count_set_bits() == rows.len());
+        let stored = if are_all {
+            // Whole columns are read without the page index.
+            let mut granules = GranuleSet::none(source.reader.granules());
+            rows.iter().for_each(|(granule, _)| granules.insert(*granule));
+            source.reader.read(columns, &granules, self.batch_rows).await
+        } else {
+            let ranges = ranges(rows, source.reader.granule_rows(0));
+            source.reader.read_ranges(columns, &ranges, self.batch_rows).await
+        };
+        let stored = stored.map_err(|error| unreadable(&source.header, error))?;
+        Ok(self.report.times.reading(stored))
     }
 
     /// Returns passing rows with the values of computed columns.
@@ -249,6 +315,23 @@ impl Source {
         };
         Ok(granules.iter().map(part).collect())
     }
+}
+
+/// Whether something can be remembered of the rows of a bucket: the columns of fields must be those of the
+/// current rules, and a bucket that is not in the catalog yet will be searched once or twice.
+fn is_constant(header: &BucketHeader, stale: &Stale) -> bool {
+    stale.is_nothing() && header.version != 0
+}
+
+/// Returns batches of a number of rows, none of whose columns is read.
+fn without_columns(count: usize, batch_rows: usize) -> StoredRows {
+    let (schema, size) = (Arc::new(Schema::empty()), batch_rows.max(1));
+    let batch = move |start: usize| {
+        let options = RecordBatchOptions::new().with_row_count(Some(size.min(count - start)));
+        RecordBatch::try_new_with_options(Arc::clone(&schema), Vec::new(), &options)
+            .map_err(|source| bucket::Error::Test { source })
+    };
+    stream::iter((0..count).step_by(size)).map(batch).boxed()
 }
 
 /// Returns the ranges of row numbers of passing rows. `per_granule` is the number of rows of each granule but

@@ -1,15 +1,15 @@
 //! Values of computed columns for the rows of a part of a bucket: those that earlier searches have computed,
-//! and new ones, which are computed for all rows of their granules so that later searches have them.
+//! and new ones, which are computed for the other rows that pass, and remembered.
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::buffer::BooleanBuffer;
-use arrow::compute::{concat, filter};
+use arrow::compute::concat;
 use arrow::datatypes::Schema;
 use arrow::error::ArrowError;
 use bucket::GranuleSet;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use exprs::compact::{Slack, compact_column};
 use futures::stream::{StreamExt, TryStreamExt};
 
@@ -17,11 +17,12 @@ use super::kept::{Kept, Passing};
 use super::{Scan, Source, StoredRows};
 use crate::readers::unreadable;
 use crate::scan::computed::ComputedColumn;
-use crate::scan::passed::{Found, OfGranules};
+use crate::scan::known::KnownValues;
+use crate::scan::passed::OfGranules;
 use crate::scan::work::{Origin, ResidualFilters};
 use crate::times::Phase;
 
-/// Maximum size of the values that are computed for all rows of a part. They are in memory at once, and do
+/// Maximum size of the values that are computed for the rows of a part. They are in memory at once, and do
 /// not count as memory of the search.
 const MOST_BYTES: usize = 32 << 20;
 
@@ -30,55 +31,58 @@ const VALUE_BYTES: usize = 16;
 
 /// The values of computed columns of a part, before those that are not known are computed.
 pub(super) struct Begun {
-    /// What is known of each column.
-    known: Vec<OfGranules<ArrayRef>>,
-    /// The granules of which some value is not known.
-    missing: GranuleSet,
-    /// The rows of these granules, if there are any.
-    rows: Option<StoredRows>,
+    /// What is known of each column, in the ascending order of granules.
+    known: Vec<OfGranules<KnownValues>>,
+    /// The rows of which some value is not known, if there are any.
+    missing: Option<Missing>,
+}
+
+/// Rows of which values are computed.
+struct Missing {
+    rows: Passing,
+    stored: StoredRows,
 }
 
 impl Scan {
     /// Looks up the values of the computed columns for passing rows, and starts to read what the others are
-    /// computed from; `None` if these are not to be computed for all rows.
+    /// computed from; `None` if these are not to be computed for all passing rows.
     pub(super) async fn begin_values(
         &self,
         source: &Source,
         passing: &Passing,
         kept: &Kept,
-        computes_all: bool,
+        computes: bool,
     ) -> Result<Option<Begun>> {
         if kept.columns.is_empty() {
             return Ok(None);
         }
         let mut granules = GranuleSet::none(source.reader.granules());
         some_pass(passing).for_each(|(granule, _)| granules.insert(*granule));
-        let bucket = source.header.id;
-        let mut missing = GranuleSet::none(source.reader.granules());
-        let mut all: Vec<OfGranules<ArrayRef>> = Vec::with_capacity(kept.columns.len());
-        for column in &kept.columns {
-            let found = self.values.get(&column.description, bucket, &granules);
-            let Found { known, missing: unknown } = found;
-            missing.union(&unknown);
-            all.push(known);
+        let of_column = |column: &Arc<ComputedColumn>| {
+            let found = self.values.find(&column.description, source.header.id, &granules);
+            let mut known = found.known;
+            known.retain(|(_, values)| values.are_of(column.field.data_type()));
+            known
+        };
+        let known: Vec<OfGranules<KnownValues>> = kept.columns.iter().map(of_column).collect();
+        let rows = unknown(passing, &known);
+        let width = kept.columns.len();
+        self.values.count((granules.len() - rows.len()) * width, rows.len() * width);
+        if rows.is_empty() {
+            return Ok(Some(Begun { known, missing: None }));
         }
-        if missing.is_empty() {
-            return Ok(Some(Begun { known: all, missing, rows: None }));
-        }
-        let count: usize = missing.iter().map(|at| source.reader.granule_rows(at)).sum();
-        let is_large = count.saturating_mul(kept.columns.len() * VALUE_BYTES) > MOST_BYTES;
+        let count: usize = rows.iter().map(|(_, rows)| rows.count_set_bits()).sum();
+        let is_large = count.saturating_mul(width * VALUE_BYTES) > MOST_BYTES;
         // A search for the first rows may end before it needs them.
-        if is_large || !computes_all || !self.wanted.is_all() || self.limit.is_some() {
+        if is_large || !computes || !self.wanted.is_all() || self.limit.is_some() {
             return Ok(None);
         }
-        let rows = {
+        let stored = {
             let place = |name: &str| source.place(name);
             let columns = self.work.stored_columns_of_values(&place, &kept.columns);
-            source.reader.read(&columns, &missing, self.batch_rows).await
+            self.read_rows(source, &columns, &rows).await?
         };
-        let rows = rows.map_err(|error| unreadable(&source.header, error))?;
-        let rows = Some(self.report.times.reading(rows));
-        Ok(Some(Begun { known: all, missing, rows }))
+        Ok(Some(Begun { known, missing: Some(Missing { rows, stored }) }))
     }
 
     /// Returns the values of the computed columns for passing rows; `None` if they are too large to be
@@ -90,14 +94,16 @@ impl Scan {
         kept: &Kept,
         begun: Begun,
     ) -> Result<Option<Vec<ArrayRef>>> {
-        let Begun { known: mut all, missing, rows } = begun;
-        if let Some(rows) = rows {
-            let Some(computed) = self.computed(source, kept, &missing, rows).await? else {
+        let Begun { known: mut all, missing } = begun;
+        if let Some(missing) = missing {
+            let Some(computed) = self.computed(source, kept, missing).await? else {
                 return Ok(None);
             };
-            for (known, computed) in all.iter_mut().zip(computed) {
-                known.retain(|(granule, _)| !missing.contains(*granule));
-                known.extend(computed);
+            for ((known, more), column) in all.iter_mut().zip(computed).zip(&kept.columns) {
+                let more = added(known, more)?;
+                self.values.keep_values(&column.description, source.header.id, &more);
+                known.retain(|(granule, _)| of_granule(&more, *granule).is_none());
+                known.extend(more);
                 known.sort_unstable_by_key(|(granule, _)| *granule);
             }
         }
@@ -105,30 +111,30 @@ impl Scan {
         for values in &all {
             let mut parts = Vec::with_capacity(values.len());
             for ((_, values), (_, rows)) in values.iter().zip(some_pass(passing)) {
-                parts.push(filter(values, &BooleanArray::new(rows.clone(), None))?);
+                parts.push(values.of(rows)?);
             }
             chosen.push(joined(&parts)?);
         }
         Ok(Some(chosen))
     }
 
-    /// Computes the values of all rows of granules, and remembers them; `None` if they are too large, or if
-    /// the job closes the valve meanwhile.
+    /// Computes the values of rows, for each column; `None` if they are too large, or if the job closes the
+    /// valve meanwhile.
     async fn computed(
         &self,
         source: &Source,
         kept: &Kept,
-        granules: &GranuleSet,
-        mut rows: StoredRows,
-    ) -> Result<Option<Vec<OfGranules<ArrayRef>>>> {
-        let count: usize = granules.iter().map(|at| source.reader.granule_rows(at)).sum();
+        missing: Missing,
+    ) -> Result<Option<Vec<OfGranules<KnownValues>>>> {
+        let Missing { rows, mut stored } = missing;
+        let count: usize = rows.iter().map(|(_, rows)| rows.count_set_bits()).sum();
         let (mut done, mut bytes) = (0, 0_usize);
         let mut parts: Vec<Vec<ArrayRef>> = vec![Vec::new(); kept.columns.len()];
         loop {
             if !self.control.admit().await? {
                 return Ok(None);
             }
-            let batch = rows.try_next().await;
+            let batch = stored.try_next().await;
             let Some(batch) = batch.map_err(|error| unreadable(&source.header, error))? else {
                 break;
             };
@@ -145,13 +151,8 @@ impl Scan {
             }
         }
         let mut all = Vec::with_capacity(parts.len());
-        for (part, column) in parts.iter().zip(&kept.columns) {
-            let values = joined(part)?;
-            let row_bytes = values.get_array_memory_size().div_ceil(values.len().max(1));
-            let of_rows = |start, rows| values.slice(start, rows);
-            let values = source.of_granules(granules, values.len(), of_rows)?;
-            self.values.keep_values(&column.description, source.header.id, &values, row_bytes);
-            all.push(values);
+        for part in &parts {
+            all.push(divided(&joined(part)?, &rows, source)?);
         }
         Ok(Some(all))
     }
@@ -176,6 +177,68 @@ impl Scan {
 /// Returns the granules of which some rows pass, with these.
 fn some_pass(passing: &Passing) -> impl Iterator<Item = &(usize, BooleanBuffer)> {
     passing.iter().filter(|(_, rows)| rows.count_set_bits() > 0)
+}
+
+/// Returns what is known of a granule.
+fn of_granule<V>(known: &OfGranules<V>, granule: usize) -> Option<&V> {
+    let at = known.binary_search_by_key(&granule, |(at, _)| *at).ok()?;
+    Some(&known[at].1)
+}
+
+/// Returns the passing rows of which some column has no known value, of the granules that have such rows.
+fn unknown(passing: &Passing, known: &[OfGranules<KnownValues>]) -> Passing {
+    let mut missing = Passing::new();
+    for (granule, rows) in some_pass(passing) {
+        let mut left = BooleanBuffer::new_unset(rows.len());
+        for of_column in known {
+            left = match of_granule(of_column, *granule) {
+                Some(known) => &left | &known.unknown(rows),
+                None => rows.clone(),
+            };
+        }
+        if left.count_set_bits() > 0 {
+            missing.push((*granule, left));
+        }
+    }
+    missing
+}
+
+/// Divides the values of rows among their granules.
+///
+/// # Errors
+/// If there are not as many values as rows.
+fn divided(values: &ArrayRef, rows: &Passing, source: &Source) -> Result<OfGranules<KnownValues>> {
+    let count: usize = rows.iter().map(|(_, rows)| rows.count_set_bits()).sum();
+    if values.len() != count {
+        let (bucket, found) = (source.header.id, values.len());
+        let message = format!("bucket {bucket}: {found} values are not those of {count} rows");
+        return Err(DataFusionError::Internal(message));
+    }
+    let row_bytes = values.get_array_memory_size().div_ceil(count.max(1));
+    let mut start = 0;
+    let part = |(granule, rows): &(usize, BooleanBuffer)| {
+        let count = rows.count_set_bits();
+        let part = values.slice(start, count);
+        start += count;
+        (*granule, KnownValues::new(rows.clone(), part, count * row_bytes))
+    };
+    Ok(rows.iter().map(part).collect())
+}
+
+/// Returns new values of granules together with those of other rows that were known before.
+fn added(
+    known: &OfGranules<KnownValues>,
+    more: OfGranules<KnownValues>,
+) -> Result<OfGranules<KnownValues>> {
+    let mut all = Vec::with_capacity(more.len());
+    for (granule, more) in more {
+        let both = match of_granule(known, granule) {
+            Some(before) => before.and(&more)?,
+            None => more,
+        };
+        all.push((granule, both));
+    }
+    Ok(all)
 }
 
 /// Joins parts of a column, at least one.

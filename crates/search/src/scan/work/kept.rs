@@ -9,7 +9,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
-use exprs::identity::Identity;
+use exprs::identity::{COSTLY, Identity};
 use model::columns;
 
 use super::early::narrowed;
@@ -61,9 +61,10 @@ impl Work {
     }
 
     /// Splits the filters of a part of a bucket into those whose passing rows are remembered and the others;
-    /// `None` if none of them is costly. Those that are remembered can be recognized in later searches, and
-    /// read stored columns only. The bounds of the time are not among them: most searches of the last hours
-    /// have other bounds than the search before.
+    /// `None` if they are not costly, and are not before remembered values (`for_values`), or more than the
+    /// bounds of the time is left before these. Those that are remembered can be recognized in later
+    /// searches, and read stored columns only. The bounds of the time are not among them: most searches of
+    /// the last hours have other bounds than the search before.
     ///
     /// Also `None` if the others may leave few rows: those over small columns, which are tested before other
     /// columns are decoded (docs/decisions/0009), and those over texts if few rows have their words
@@ -73,10 +74,12 @@ impl Work {
         place: &dyn Fn(&str) -> FieldPlace,
         residual: &ResidualFilters,
         sparse: bool,
+        for_values: bool,
     ) -> Option<KeptPart> {
         let computed = self.computed(residual);
+        let cost: usize = self.conjuncts(residual).map(|conjunct| conjunct.cost).sum();
         // Most searches end here.
-        if computed.is_none() && !self.conjuncts(residual).any(|conjunct| conjunct.is_costly) {
+        if computed.is_none() && cost < COSTLY && !for_values {
             return None;
         }
         let is_small = |at: &usize| self.is_small(*at, place);
@@ -97,8 +100,10 @@ impl Work {
                 _ => others.push(at),
             }
         }
-        let is_costly = |at: &usize| self.conjuncts[*at].is_costly;
-        if computed.is_none() && !own.iter().any(is_costly) {
+        let cost: usize = own.iter().map(|at| self.conjuncts[*at].cost).sum();
+        let are_bounds = others.iter().all(|at| self.conjuncts[*at].is_bound);
+        let gives_values = for_values && are_bounds && !own.is_empty();
+        if computed.is_none() && cost < COSTLY && !gives_values {
             return None;
         }
         identity.extend(computed.map(|filter| Arc::clone(&filter.identity)));
@@ -126,7 +131,8 @@ impl Work {
         }
     }
 
-    /// Returns the computed columns of the output, if all of them are computed from stored columns.
+    /// Returns the computed columns of the output, if all of them are computed from stored columns. Texts of
+    /// events are among these, as they are read only once.
     pub(in crate::scan) fn computed_columns(
         &self,
         place: &dyn Fn(&str) -> FieldPlace,
@@ -136,9 +142,10 @@ impl Work {
             _ => None,
         });
         let computed: Vec<Arc<ComputedColumn>> = computed.collect();
-        let is_small = |at: &usize| self.is_small(*at, place);
-        let are_small = computed.iter().all(|column| column.stages.reads.iter().all(is_small));
-        if are_small { computed } else { Vec::new() }
+        let is_raw = |at: usize| self.table.field(at).name() == columns::RAW;
+        let is_stored = |at: &usize| is_raw(*at) || self.is_small(*at, place);
+        let are_stored = computed.iter().all(|column| column.stages.reads.iter().all(is_stored));
+        if are_stored { computed } else { Vec::new() }
     }
 
     /// Whether only the number of rows is needed once no filter is left.
