@@ -154,3 +154,75 @@ def test_event_types_of_a_field_that_is_calculated_too_are_those_of_now(server, 
         changed(reload(server))
         for _ in range(2):
             assert classes() == {"opening": code, "some": count}, search
+
+
+def test_event_types_and_tags_change(server, conf):
+    def counts(field, search=""):
+        rows = server.rows(f"search index=main {search} | stats count by {field}")
+        return {row[field]: int(row["count"]) for row in rows}
+
+    def is_found(types, tagged):
+        """`types` have a condition each; `tagged` is one."""
+        of_types = {name: expected(condition) for name, condition in types.items()}
+        for _ in range(3):
+            assert counts("eventtype") == of_types
+            assert counts("tag") == {"watched": expected(tagged)}
+            for name, condition in types.items():
+                both = {
+                    other: expected(lambda *event, one=condition, two=two: one(*event) and two(*event))
+                    for other, two in types.items()
+                }
+                both = {other: count for other, count in both.items() if count}
+                assert counts("eventtype", f"eventtype={name}") == both, name
+                assert server.count(f"index=main eventtype={name}") == expected(condition), name
+                assert server.count(f"index=main NOT eventtype={name}") == EVENTS - expected(condition), name
+            assert server.count("index=main tag=watched") == expected(tagged)
+
+    def has_people(*names):
+        return lambda who, code, n: who in names
+
+    def write_types(opened):
+        types = f"[open]\nsearch = {opened}\n[red]\nsearch = sourcetype=door team=red\n"
+        conf("apps/doors/local/eventtypes.conf", types)
+
+    values = "karst_computed_granules_total"
+    before = server.metric(values, kind="known")
+    opened = lambda who, code, n: code == 1
+    refused = lambda who, code, n: code == 2
+    write_types("result=opened")
+    conf("apps/doors/local/tags.conf", "[eventtype=red]\nwatched = enabled\n[who=bob]\nwatched = enabled\n")
+    changed(reload(server))
+    is_found({"open": opened, "red": has_people("ada")}, has_people("ada", "bob"))
+    assert server.metric(values, kind="known") > before
+    # A lookup on which an event type depends.
+    conf(TEAMS, "who,team\neve,red\nbob,blue\n")
+    is_found({"open": opened, "red": has_people("eve")}, has_people("eve", "bob"))
+    # The search of an event type, the expression of a field that it reads, and a tag.
+    write_types("result=refused")
+    changed(reload(server))
+    is_found({"open": refused, "red": has_people("eve")}, has_people("eve", "bob"))
+    conf(PROPS, props(RESULT.replace('"2"', '"1"').replace('"1"', '"2"', 1), LOOKUP))
+    changed(reload(server))
+    is_found({"open": opened, "red": has_people("eve")}, has_people("eve", "bob"))
+    conf("apps/doors/local/tags.conf", "[eventtype=red]\nwatched = enabled\n")
+    changed(reload(server))
+    is_found({"open": opened, "red": has_people("eve")}, has_people("eve"))
+
+
+def test_values_of_rows_that_pass_a_filter_are_known(server):
+    values = "karst_computed_granules_total"
+    for search, condition in {
+        "result=opened": lambda who, code, n: code == 1,
+        "who=ada": lambda who, code, n: who == "ada",
+        "NOT result=opened n<300": lambda who, code, n: code != 1 and n < 300,
+    }.items():
+        teams = {
+            team: expected(lambda *event, one=condition, name=name: one(*event) and event[0] == name)
+            for team, name in {"red": "ada", "blue": "bob"}.items()
+        }
+        teams = {team: count for team, count in teams.items() if count}
+        for _ in range(3):
+            before = server.metric(values, kind="known")
+            rows = server.rows(f"search index=main {search} | stats count by team")
+            assert {row["team"]: int(row["count"]) for row in rows} == teams, search
+        assert server.metric(values, kind="known") > before, search

@@ -1,6 +1,7 @@
 //! Event types and tags: in a filter they stand for other filters, as fields they are computed.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write;
 use std::sync::Arc;
 
 use exprs::Typed;
@@ -11,8 +12,8 @@ use exprs::required_fields::RequiredFields;
 use frames::Frame;
 use knowledge::{EventType, Knowledge, TaggedValue};
 use spl::ast::{
-    ComparisonOperator, PatternPart, SearchComparison, SearchExpr, SearchPattern, SearchValue,
-    Span, Term,
+    ComparisonOperator, PatternPart, SearchComparison, SearchExpr, SearchIn, SearchPattern,
+    SearchValue, Span, Term,
 };
 
 use crate::planning::PlanningContext;
@@ -314,6 +315,17 @@ pub struct Wanted {
     tags: bool,
     /// Whether event types were skipped that apply to other source types.
     pub is_part: bool,
+    /// What the selected event types depend on.
+    described: Described,
+}
+
+/// All that fields of event types or tags depend on besides the fields of events.
+#[derive(Debug, Clone, Default)]
+pub struct Described {
+    /// The names and searches of the event types, and the tags. Two equal texts have the same meaning.
+    pub text: String,
+    /// The fields that are read.
+    pub fields: RequiredFields,
 }
 
 impl Wanted {
@@ -329,7 +341,8 @@ impl Wanted {
     /// Selects all event types, for the rows of any search.
     pub fn event_types(env: &PlanningContext<'_>) -> Self {
         let all = (0..classes(env).event_types.len()).collect();
-        Self { event_types: Some(all), tags: false, is_part: false }
+        let described = Described::default();
+        Self { event_types: Some(all), tags: false, is_part: false, described }
     }
 
     /// Whether event types or tags are among the required fields.
@@ -350,6 +363,7 @@ impl Wanted {
         let (event_types, tags) = Self::named(required, &classes);
         let mut found_types = event_types.then(Vec::new);
         let mut is_part = false;
+        let mut described = Described::default();
         let fewer = there.and_then(|there| there.within(filter));
         if let Some(found_types) = &mut found_types {
             for (at, found) in classes.event_types.iter().enumerate() {
@@ -359,12 +373,13 @@ impl Wanted {
                 if there.is_some_and(|there| !there.may_satisfy(&expr)) {
                     is_part = true;
                 } else if fewer.as_ref().is_none_or(|fewer| fewer.may_satisfy(&expr)) {
-                    required.search(&expr);
+                    described.event_type(&found.event_type.name, &expr);
                     found_types.push(at);
                 }
             }
         }
         let event_types = found_types;
+        required.merge(described.fields.clone());
         if tags {
             for tagged in &classes.tags {
                 if tagged.field != EVENTTYPE {
@@ -372,7 +387,7 @@ impl Wanted {
                 }
             }
         }
-        Ok(Self { event_types, tags, is_part })
+        Ok(Self { event_types, tags, is_part, described })
     }
 
     /// Returns the fields that [`Self::add`] sets.
@@ -388,6 +403,21 @@ impl Wanted {
         is_class(name) && if name == EVENTTYPE { self.event_types.is_some() } else { self.tags }
     }
 
+    /// Returns all that a field of [`Self::fields`] depends on, itself included, as its values are kept.
+    pub fn described(&self, name: &str, env: &PlanningContext<'_>) -> Described {
+        let Described { mut text, mut fields } = self.described.clone();
+        fields.name(EVENTTYPE);
+        if name != EVENTTYPE {
+            for tagged in &classes(env).tags {
+                // Writing to a text cannot fail.
+                let _ = write!(text, "{:?}={:?} {:?};", tagged.field, tagged.value, tagged.tags);
+                fields.name(&tagged.field);
+            }
+            fields.name(name);
+        }
+        Described { text, fields }
+    }
+
     /// Adds the selected fields to a frame.
     pub fn add(self, mut frame: Frame, env: &PlanningContext<'_>) -> Result<Frame, Error> {
         let classes = classes(env);
@@ -399,6 +429,54 @@ impl Wanted {
         }
         Ok(frame)
     }
+}
+
+impl Described {
+    /// Adds an event type, the search of which is expanded.
+    fn event_type(&mut self, name: &str, search: &SearchExpr) {
+        // Writing to a text cannot fail.
+        let _ = write!(self.text, "{name:?}:");
+        write_search(search, &mut self.text);
+        self.text.push(';');
+        self.fields.search(search);
+    }
+}
+
+/// Writes a search without positions, so that equal texts are equal searches.
+fn write_search(expr: &SearchExpr, text: &mut String) {
+    let sign = match expr {
+        SearchExpr::And(_) => '&',
+        SearchExpr::Or(_) => '|',
+        SearchExpr::Not(..) => '!',
+        part => return write_part(part, text),
+    };
+    text.push(sign);
+    text.push('(');
+    for member in expr.children() {
+        write_search(member, text);
+        text.push(',');
+    }
+    text.push(')');
+}
+
+fn write_part(part: &SearchExpr, text: &mut String) {
+    let written = match part {
+        SearchExpr::Term(Term { pattern, .. }) => write!(text, "term {:?}", pattern.parts),
+        SearchExpr::Directive(one) => write!(text, "as {:?} {:?}", one.kind, one.pattern.parts),
+        SearchExpr::Comparison(SearchComparison { field, operator, value, .. }) => {
+            write!(text, "{:?} {operator:?} {:?}", field.node, value.pattern.parts)
+        }
+        SearchExpr::Cased(SearchComparison { field, value, .. }) => {
+            write!(text, "{:?} case {:?}", field.node, value.pattern.parts)
+        }
+        SearchExpr::In(SearchIn { field, values, negated, .. }) => {
+            let values: Vec<_> = values.iter().map(|value| &value.pattern.parts).collect();
+            write!(text, "{:?} in {negated} {values:?}", field.node)
+        }
+        // An event type with such a part is left out.
+        _ => write!(text, "none"),
+    };
+    debug_assert!(written.is_ok(), "writing to a text cannot fail");
 }
 
 /// Returns the names of the event types of each event, appended without duplicates to existing values.
@@ -465,4 +543,46 @@ fn tag_fields(frame: Frame, classes: &Classes) -> Result<Frame, Error> {
         values.push((name, function.with(parameters).call(arguments)));
     }
     frame.with_columns(values)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn described(search: &str) -> String {
+        let parsed = spl::parse_search_terms(search).unwrap().expr.unwrap();
+        let mut described = Described::default();
+        described.event_type("some", &parsed);
+        described.text
+    }
+
+    #[test]
+    fn searches_are_described_by_all_that_they_test() {
+        let searches = [
+            "a=1",
+            "a!=1",
+            "a<1",
+            "a=1*",
+            r#"a="1\*""#,
+            "a=CASE(1)",
+            "b=1",
+            "1",
+            "TERM(1)",
+            "CASE(1)",
+            "a IN (1, 2)",
+            r#"a IN ("1, 2")"#,
+            "NOT a=1",
+            "a=1 b=2",
+            "a=1 OR b=2",
+            "a=1 (b=2 OR c=3)",
+            "(a=1 b=2) OR c=3",
+        ];
+        for (at, one) in searches.iter().enumerate() {
+            assert_eq!(described(one), described(&format!("  {one} ")), "positions do not count");
+            for other in &searches[at + 1..] {
+                assert_ne!(described(one), described(other), "{one} and {other}");
+            }
+        }
+    }
 }

@@ -156,27 +156,29 @@ impl Enrichment {
 
     /// Like [`Self::apply`], for the events of a search. The fields that its filter and its commands name are
     /// marked with all that they depend on besides stored columns, so that scans remember which events
-    /// satisfy the filter, and the values.
+    /// satisfy the filter, and the values. `named` are the fields that its commands name.
     pub(crate) fn apply_marked(
         self,
         filter: Option<&SearchExpr>,
-        required: &RequiredFields,
+        named: &RequiredFields,
         frame: Frame,
         env: &PlanningContext<'_>,
     ) -> Result<Frame, Error> {
         let mut read = RequiredFields::default();
         filter.into_iter().for_each(|filter| read.search(filter));
-        // Event types and tags are appended to fields of their names. No description has their searches.
-        let is_set = |name: &String| self.objects.set.contains(name) && !self.classes.may_set(name);
+        let is_set = |name: &String| self.objects.set.contains(name) || self.classes.may_set(name);
         let set = |read: &RequiredFields| -> Vec<String> {
             read.names.iter().filter(|name| is_set(name)).cloned().collect()
         };
         let of_filter = set(&read);
-        read.merge(required.clone());
-        let all = if required.patterns.is_empty() { set(&read) } else { Vec::new() };
+        read.merge(named.clone());
+        let all = if named.patterns.is_empty() { set(&read) } else { Vec::new() };
         let names = if all.is_empty() || all.len() > MOST_MARKED { of_filter } else { all };
-        let described = description::of_fields(names, &self.objects, &frame, env);
+        let mut described =
+            description::of_fields(names, &self.objects, &self.classes, &frame, env);
         let frame = self.apply(frame, env)?;
+        // `tag::<field>` is not set if no value of the field has tags.
+        described.retain(|(name, _)| frame.kind(name).is_some());
         if described.is_empty() {
             return Ok(frame);
         }

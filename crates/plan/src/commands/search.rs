@@ -133,6 +133,7 @@ pub(super) async fn events(
     let (fewer, there) = without_other_types(search, indexes, &bounds.time, env).await?;
     let search = fewer.as_ref().unwrap_or(search);
     let read = Events { indexes, range: &bounds.time, filter: search.expr.as_ref() };
+    let named = required.clone();
     let enrichment = Box::pin(Enrichment::of(&mut required, read, env)).await?;
     let fields = source_fields(&required, indexes, &bounds.time, env).await?;
     let sourcetypes = there.or_else(|| enrichment.sourcetypes());
@@ -177,7 +178,7 @@ pub(super) async fn events(
     let mut frame = Frame::of_table(plan, TABLE, columns, order)?.unordered();
     frame.open = true;
     frame = renames.apply(frame, required.names.iter().any(|name| name == ORIGINAL))?;
-    frame = enrichment.apply_marked(search.expr.as_ref(), &required, frame, env)?;
+    frame = enrichment.apply_marked(search.expr.as_ref(), &named, frame, env)?;
     let fixed = |name: &String| FIXED.iter().any(|(known, _)| known == name);
     let possible: Vec<String> = frame.names().into_iter().filter(|name| !fixed(name)).collect();
     frame = frame.if_present(possible);

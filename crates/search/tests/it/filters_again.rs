@@ -29,6 +29,15 @@ fn props() -> String {
     )
 }
 
+/// Of fields that are stored, of computed ones, and of words.
+const EVENT_TYPES: &str = "\
+    [slow_web]\nsearch = sourcetype=web level=high\n\
+    [quick]\nsearch = level=low ms<50\n\
+    [worded]\nsearch = alpha sourcetype=db\n\
+    [of_others]\nsearch = sourcetype=web NOT who=o1\n";
+
+const TAGS: &str = "[eventtype=slow_web]\nslow = enabled\n[level=low]\nfine = enabled\n";
+
 const ROWS: usize = 9_000;
 
 /// Of three source types, the last of which has its own `level`.
@@ -54,7 +63,11 @@ struct Filled {
 impl Filled {
     async fn new() -> Self {
         let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-        let layers = Layers::builtin().with(Layer::SystemLocal, "props", &props());
+        let props = props();
+        let files = [("props", props.as_str()), ("eventtypes", EVENT_TYPES), ("tags", TAGS)];
+        let layers = files.into_iter().fold(Layers::builtin(), |layers, (file, text)| {
+            layers.with(Layer::SystemLocal, file, text)
+        });
         let knowledge = Arc::new(Knowledge::new(layers));
         let options =
             WriteOptions { granule_rows: 64, row_group_rows: 640, ..WriteOptions::default() };
@@ -147,25 +160,49 @@ async fn repeated_searches_find_the_rows_that_each_would_find_by_itself() {
         "eval both=level.grade | stats count by both",
         "dedup grade | table n, grade, who",
     ];
-    let times = [ALL, ("1700000500.5", "1700006000.5"), ("1700000500.5", "1700006100.5")];
-    // The second one has room for few filters.
-    let (plain, services) = (filled.service(0), [8 << 20, 6_000].map(|most| filled.service(most)));
+    let mut searches = Vec::new();
     for (at, filter) in filters.into_iter().enumerate() {
-        for (end_at, end) in ends.into_iter().enumerate() {
-            let search = format!("search {filter} | {end}");
-            let times = times[(at + end_at) % times.len()];
-            let expected = done(&plain, &search, times).await;
-            let counts = |job: &Job| (job.counts().events_matched, job.counts().events_scanned);
-            for service in services.iter().chain(&services) {
-                let found = done(service, &search, times).await;
-                assert_eq!(rows(&found), rows(&expected), "{search} {times:?}");
-                // Searches for the first rows end when they have them.
-                if !end.contains("head") {
-                    assert_eq!(counts(&found), counts(&expected), "{search} {times:?}");
-                }
-            }
-        }
+        let all = ends.into_iter().enumerate();
+        searches.extend(all.map(|(end_at, end)| (format!("{filter} | {end}"), at + end_at)));
     }
+    find_the_same(&filled, searches).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_of_rows_are_those_that_each_search_would_compute() {
+    let filled = Filled::new().await;
+    // The rows of a search are some of those of the one before, or others, or both.
+    let searches = [
+        "level=low | stats count by who",
+        "level=middle | stats count by who",
+        "level!=low sourcetype=web | stats count by who, grade",
+        "* | stats count by who",
+        "sourcetype=web | stats count by level, grade",
+        "sourcetype=web | table n, level, grade",
+        "sourcetype=db | stats count by level",
+        "sourcetype!=other | stats count sum(n) by level",
+        "host=host1 | stats dc(who) by level",
+        "ms<30 | stats count by level",
+        "user=u7 | stats count by level, who",
+        "sourcetype=web alpha | stats count by level",
+        "level=low alpha | stats count by who, level",
+        "NOT grade=g1* | stats count by level",
+        "NOT grade=g1* who=o2 | stats count by grade",
+        "* | stats count by eventtype",
+        "eventtype=slow_web | stats count by eventtype",
+        "eventtype=slow_web OR eventtype=quick | stats count by eventtype, level",
+        "NOT eventtype=quick | stats count by eventtype",
+        "eventtype!=quick | table n, eventtype",
+        "eventtype=worded | stats count by eventtype, who",
+        "* | stats count values(eventtype) by tag",
+        "tag=slow | stats count by tag, who",
+        "NOT tag=fine sourcetype=web | stats count by \"tag::eventtype\"",
+        "tag=slow | head 9 | table n, tag, eventtype",
+        "sourcetype=web | head 9 | table n, level",
+    ];
+    let all = searches.into_iter().enumerate();
+    let all = all.flat_map(|(at, search)| [(search.to_owned(), at), (search.to_owned(), at + 1)]);
+    find_the_same(&filled, all.collect()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -207,8 +244,20 @@ async fn columns_of_filters_are_read_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn columns_of_values_are_read_once() {
     let filled = Filled::new().await;
-    let (plain, service) = (filled.service(0), filled.service(8 << 20));
-    for search in ["search * | stats count by grade", "search * | stats dc(who) by level"] {
+    let plain = filled.service(0);
+    let searches = [
+        "search * | stats count by grade",
+        "search * | stats dc(who) by level",
+        "search level=low | stats count by grade, level",
+        "search NOT grade=g1* | stats count by level",
+        "search sourcetype=web | stats count by grade",
+        "search sourcetype!=web | stats count by level",
+        "search * | stats count by eventtype",
+        "search eventtype=slow_web | stats count by eventtype",
+        "search * | stats count by tag",
+    ];
+    for search in searches {
+        let service = filled.service(8 << 20);
         let (mut read, mut found) = (Vec::new(), Vec::new());
         for service in [&plain, &plain, &service, &service] {
             let job = done(service, search, ALL).await;
@@ -219,5 +268,26 @@ async fn columns_of_values_are_read_once() {
         assert!(read[3] < read[1] && read[3] < read[2], "{search}: {read:?}");
         found.dedup();
         assert_eq!(found.len(), 1, "{search}: {found:?}");
+    }
+}
+
+/// Compares what searches find with and without memory, again and again. The numbers choose ranges of the
+/// time.
+async fn find_the_same(filled: &Filled, searches: Vec<(String, usize)>) {
+    let times = [ALL, ("1700000500.5", "1700006000.5"), ("1700000500.5", "1700006100.5")];
+    // The second one has room for few filters.
+    let (plain, services) = (filled.service(0), [8 << 20, 6_000].map(|most| filled.service(most)));
+    for (search, at) in searches {
+        let (search, times) = (format!("search {search}"), times[at % times.len()]);
+        let expected = done(&plain, &search, times).await;
+        let counts = |job: &Job| (job.counts().events_matched, job.counts().events_scanned);
+        for service in services.iter().chain(&services) {
+            let found = done(service, &search, times).await;
+            assert_eq!(rows(&found), rows(&expected), "{search} {times:?}");
+            // Searches for the first rows end when they have them.
+            if !search.contains("head") {
+                assert_eq!(counts(&found), counts(&expected), "{search} {times:?}");
+            }
+        }
     }
 }

@@ -21,6 +21,7 @@ use super::Objects;
 use super::calculated::Calculated;
 use super::lookups::Automatic;
 use super::parsed::ParsedField;
+use context::event_types::{self, Described};
 use context::planning::PlanningContext;
 
 /// The functions whose values depend on their arguments alone, and which report nothing to the user.
@@ -91,11 +92,12 @@ const PURE: &[&str] = &[
     "validate",
 ];
 
-/// Describes fields that the objects set, as far as they have descriptions. The frame has the events before
-/// the objects are applied.
+/// Describes fields that the objects, event types or tags set, as far as they have descriptions. The frame
+/// has the events before the objects are applied.
 pub(super) fn of_fields(
     names: Vec<String>,
     objects: &Objects,
+    classes: &event_types::Wanted,
     frame: &Frame,
     env: &PlanningContext<'_>,
 ) -> Vec<(String, Arc<str>)> {
@@ -108,11 +110,28 @@ pub(super) fn of_fields(
         return Vec::new();
     }
     let setters = setters(objects);
+    let kind = |field: &str| frame.kind(field);
     let described = names.into_iter().filter_map(|name| {
-        let description = of_field(&name, objects, &setters, &|field: &str| frame.kind(field))?;
+        let description = match classes.may_set(&name) {
+            true => of_class(&name, &classes.described(&name, env), objects, &setters, &kind)?,
+            false => together(&[name.as_str()], objects, &setters, &kind)?,
+        };
         Some((name, description.into()))
     });
     described.collect()
+}
+
+/// Describes a field of event types or tags, which are described with the fields that they read.
+fn of_class(
+    name: &str,
+    class: &Described,
+    objects: &Objects,
+    setters: &Setters<'_>,
+    kind: &dyn Fn(&str) -> Option<ValueType>,
+) -> Option<String> {
+    let read: Vec<&str> = class.fields.names.iter().map(String::as_str).collect();
+    let read = together(&read, objects, setters, kind)?;
+    Some(format!("{name:?} of {}{read}", class.text))
 }
 
 /// The lookups that set each field.
@@ -128,16 +147,16 @@ fn setters(objects: &Objects) -> Setters<'_> {
     setters
 }
 
-/// Describes a field. `kind` returns the type of a stored column, if the search reads it.
-fn of_field(
-    name: &str,
+/// Describes fields together. `kind` returns the type of a stored column, if the search reads it.
+fn together(
+    names: &[&str],
     objects: &Objects,
     setters: &Setters<'_>,
     kind: &dyn Fn(&str) -> Option<ValueType>,
 ) -> Option<String> {
     // Lookups read what others have set. Calculated fields all read stored columns.
-    let mut fields: BTreeSet<&str> = BTreeSet::from([name]);
-    let mut left: Vec<&str> = vec![name];
+    let mut fields: BTreeSet<&str> = names.iter().copied().collect();
+    let mut left: Vec<&str> = names.to_vec();
     while let Some(field) = left.pop() {
         for lookup in setters.get(field).into_iter().flatten() {
             left.extend(lookup.inputs().filter(|input| fields.insert(*input)));
@@ -146,7 +165,7 @@ fn of_field(
     let mut stored: BTreeMap<String, Option<ValueType>> = BTreeMap::new();
     stored.extend(fields.iter().copied().map(|field| (field.to_owned(), kind(field))));
     // Writing to a text cannot fail.
-    let mut text = format!("{name:?};");
+    let mut text = format!("{names:?};");
     for Calculated(one) in &objects.calculated {
         if fields.contains(one.field.field.as_str()) {
             let read = reads(one)?;
@@ -217,8 +236,11 @@ mod tests {
         let parsed = Parsed::of(&Knowledge::new(layers));
         let calculated = parsed.calculated.into_iter().map(Calculated).collect();
         let objects = Objects { calculated, ..Objects::default() };
-        let kind = |name: &str| (name != "b").then_some(ValueType::Text);
-        of_field("x", &objects, &setters(&objects), &kind)
+        together(&["x"], &objects, &setters(&objects), &kind)
+    }
+
+    fn kind(name: &str) -> Option<ValueType> {
+        (name != "b").then_some(ValueType::Text)
     }
 
     #[test]
@@ -251,6 +273,28 @@ mod tests {
         ] {
             assert_eq!(described(expression, ""), None, "{expression}");
         }
+    }
+
+    #[test]
+    fn event_types_depend_on_their_searches_and_on_what_these_read() {
+        let of_types = |text: &str, read: &[&str], expression: &str| {
+            let props = format!("[web]\nEVAL-x = {expression}");
+            let layers = Layers::builtin().with(Layer::SystemLocal, "props", &props);
+            let parsed = Parsed::of(&Knowledge::new(layers));
+            let calculated = parsed.calculated.into_iter().map(Calculated).collect();
+            let objects = Objects { calculated, ..Objects::default() };
+            let mut class = Described { text: text.to_owned(), ..Described::default() };
+            read.iter().for_each(|field| class.fields.name(field));
+            of_class("eventtype", &class, &objects, &setters(&objects), &kind)
+        };
+        let one = of_types("some", &["x", "y"], "lower(a)").unwrap();
+        assert_eq!(of_types("some", &["x", "y"], "lower(a)"), Some(one.clone()));
+        assert_ne!(of_types("others", &["x", "y"], "lower(a)"), Some(one.clone()));
+        assert_ne!(of_types("some", &["x", "b"], "lower(a)"), Some(one.clone()));
+        assert_ne!(of_types("some", &["x", "y"], "upper(a)"), Some(one));
+        assert_eq!(of_types("some", &["x", "y"], "if(now()>0, a, null())"), None);
+        let other = of_types("some", &["y"], "lower(a)").unwrap();
+        assert_eq!(of_types("some", &["y"], "upper(a)"), Some(other));
     }
 
     #[test]
