@@ -74,9 +74,9 @@ conf::settings! {
             /// filters do not fit are read by each search. 0: no filters are made.
             "max_hot_words_mb" => pub hot_word_bytes: usize = "64", Type::megabytes(0), live;
             /// Memory for the rows of stored buckets that passed costly filters, such as those on fields
-            /// that add-ons set: one bit for each row and filter, for the next searches with the same
-            /// filter. The filter that was not used for longest is dropped first. 0: each search applies its
-            /// filters.
+            /// that add-ons set, and filters of searches whose values are remembered: one bit for each row
+            /// and filter, for the next searches with the same filter. The filter that was not used for
+            /// longest is dropped first. 0: each search applies its filters.
             "max_filter_memory_mb" => pub filter_bytes: usize = "32", Type::megabytes(0);
             /// Memory for the values of fields that add-ons set, as searches have computed them for the rows
             /// of stored buckets, for the next searches that read these fields. The field that was not used

@@ -14,7 +14,7 @@ use exprs::compact::{Slack, compact_column};
 
 /// Known values of a granule; see the module documentation.
 #[derive(Debug, Clone)]
-pub(super) struct KnownValues {
+pub(crate) struct KnownValues {
     /// The rows whose values are known.
     rows: BooleanBuffer,
     /// These values, in the order of the rows.

@@ -194,6 +194,7 @@ async fn values_of_rows_are_those_that_each_search_would_compute() {
         "NOT eventtype=quick | stats count by eventtype",
         "eventtype!=quick | table n, eventtype",
         "eventtype=worded | stats count by eventtype, who",
+        "* | table n, eventtype, _raw",
         "* | stats count values(eventtype) by tag",
         "tag=slow | stats count by tag, who",
         "NOT tag=fine sourcetype=web | stats count by \"tag::eventtype\"",

@@ -72,7 +72,10 @@ impl Scan {
             return Ok(Some(Begun { known, missing: None }));
         }
         let count: usize = rows.iter().map(|(_, rows)| rows.count_set_bits()).sum();
-        let is_large = count.saturating_mul(width * VALUE_BYTES) > MOST_BYTES;
+        // Those that are known are kept together with new ones.
+        let before: usize = known.iter().flatten().map(|(_, values)| values.bytes()).sum();
+        let is_large =
+            before.saturating_add(count.saturating_mul(width * VALUE_BYTES)) > MOST_BYTES;
         // A search for the first rows may end before it needs them.
         if is_large || !computes || !self.wanted.is_all() || self.limit.is_some() {
             return Ok(None);

@@ -132,7 +132,7 @@ impl Work {
     }
 
     /// Returns the computed columns of the output, if all of them are computed from stored columns. Texts of
-    /// events are among these, as they are read only once.
+    /// events are among these if only computed columns need them: otherwise they would be read twice.
     pub(in crate::scan) fn computed_columns(
         &self,
         place: &dyn Fn(&str) -> FieldPlace,
@@ -143,7 +143,10 @@ impl Work {
         });
         let computed: Vec<Arc<ComputedColumn>> = computed.collect();
         let is_raw = |at: usize| self.table.field(at).name() == columns::RAW;
-        let is_stored = |at: &usize| is_raw(*at) || self.is_small(*at, place);
+        let needs_texts = self.outputs.iter().any(|output| {
+            !matches!(output.view, View::Computed(_)) && !self.is_small(output.column, place)
+        });
+        let is_stored = |at: &usize| (is_raw(*at) && !needs_texts) || self.is_small(*at, place);
         let are_stored = computed.iter().all(|column| column.stages.reads.iter().all(is_stored));
         if are_stored { computed } else { Vec::new() }
     }
