@@ -33,6 +33,8 @@ struct State {
     tick: u64,
     /// Memory of all filters.
     bytes: usize,
+    /// The number of lookups before which no filters are unused.
+    none_unused_until: u64,
     /// By the address of the first column.
     batches: HashMap<usize, Known>,
 }
@@ -65,7 +67,7 @@ impl HotWords {
     pub(crate) fn shrink(&self, most_bytes: usize) {
         let mut state = self.state.lock();
         state.drop_dead();
-        state.make_room(most_bytes);
+        state.make_room(0, most_bytes);
     }
 
     /// Returns the filters of each batch.
@@ -112,7 +114,7 @@ impl HotWords {
             Step::Refused(bytes) => bytes.saturating_sub(known.bytes()),
             Step::Idle | Step::Making => return false,
         };
-        state.make_room(most_bytes);
+        state.make_room(needed, most_bytes);
         if state.bytes.saturating_add(needed) > most_bytes {
             return false;
         }
@@ -130,12 +132,15 @@ impl HotWords {
         most_bytes: usize,
     ) {
         let mut state = self.state.lock();
-        let held = state.bytes;
         let Some(known) = state.known(batch) else { return };
         let Some(made) = made else {
             known.step = Step::Due;
             return;
         };
+        let needed = made.bytes().saturating_sub(known.bytes());
+        state.make_room(needed, most_bytes);
+        let held = state.bytes;
+        let Some(known) = state.known(batch) else { return };
         let after = (held - known.bytes()).saturating_add(made.bytes());
         let outcome = if after > most_bytes {
             // The batch keeps the filters that it has, if any.
@@ -161,11 +166,18 @@ impl State {
         self.keep(|known| known.columns.iter().all(|column| column.strong_count() > 0));
     }
 
-    /// Drops filters that were not used for long, if the memory is full.
-    fn make_room(&mut self, most_bytes: usize) {
-        if self.bytes >= most_bytes {
+    /// Drops filters that were not used for long, if the memory lacks room for this number of bytes. Looks at
+    /// all batches only if some of the filters may be unused.
+    fn make_room(&mut self, needed: usize, most_bytes: usize) {
+        let is_full = self.bytes.saturating_add(needed) > most_bytes;
+        // In the empty memory, there would be no room either.
+        let is_possible = needed <= most_bytes;
+        if is_full && is_possible && self.tick >= self.none_unused_until {
             let since = self.tick.saturating_sub(UNUSED);
             self.keep(|known| known.step == Step::Making || known.used >= since);
+            let oldest = self.batches.values().map(|known| known.used).min();
+            let until = oldest.unwrap_or(self.tick) + UNUSED + 1;
+            self.none_unused_until = until.max(self.tick + 1);
         }
         // Only after the setting was lowered.
         if self.bytes > most_bytes {
@@ -298,6 +310,30 @@ mod tests {
         drop(one);
         words.shrink(most);
         assert!(made(&words, &two, most));
+    }
+
+    #[test]
+    fn unused_filters_make_room_in_a_memory_that_is_not_full_to_the_last_byte() {
+        let words = HotWords::default();
+        let (one, two, three) = (batch(2_000), batch(2_000), batch(2_000));
+        let size = filters(&one).bytes();
+        let most = 2 * size + size / 2;
+        assert!(made(&words, &one, most) && made(&words, &two, most));
+        assert!(!made(&words, &three, most), "there is room for two and a half");
+        {
+            let state = words.state.lock();
+            assert!(state.none_unused_until > state.tick, "batches are looked at in vain");
+        }
+        for _ in 0..=UNUSED {
+            words.find(&[two.clone(), three.clone()]);
+        }
+        // Without memory for all of them, nothing is dropped.
+        assert!(!made(&words, &batch(200_000), most));
+        assert!(words.find(std::slice::from_ref(&two))[0].is_some());
+        assert!(made(&words, &three, most));
+        assert!(words.find(std::slice::from_ref(&one))[0].is_none(), "the unused one is dropped");
+        assert!(words.find(std::slice::from_ref(&two))[0].is_some());
+        assert_eq!(words.state.lock().bytes, 2 * size);
     }
 
     #[test]
