@@ -50,7 +50,7 @@ use crate::quarantine::{Finding, Quarantine, quarantined};
 use crate::readers::{Readers, unreadable};
 use crate::report::ScanReport;
 use crate::times::Phase;
-use rows::{measured, take_rows};
+use rows::{PartRows, measured, take_rows};
 
 mod kept;
 mod rows;
@@ -285,19 +285,22 @@ impl Scan {
         self.range.earliest <= first && last < self.range.latest
     }
 
-    async fn rows(self: Arc<Self>, opened: Opened) -> Result<Rows> {
-        Ok(match opened {
+    async fn rows(self: Arc<Self>, opened: Opened) -> Result<PartRows> {
+        let rows = match opened {
             Opened::Hot(part) => self.hot_rows(part),
             Opened::Stored(part) => {
                 let span = span_of_granules(&part.reader, &part.granules);
                 let inside = span.is_some_and(|span| self.is_inside(span));
                 let known = Known { header: &part.header, summary: Some(part.reader.summary()) };
                 let residual = self.work.residual(&part.header.index, Some(known), inside);
-                let Some(residual) = residual else { return Ok(stream::empty().boxed()) };
-                self.stored_rows(part, residual).await?
+                match residual {
+                    Some(residual) => return self.stored_rows(part, residual).await,
+                    None => stream::empty().boxed(),
+                }
             }
             Opened::Counted(rows) => self.counted(rows),
-        })
+        };
+        Ok(PartRows::Reading(rows))
     }
 
     /// Returns rows without columns.
@@ -325,7 +328,7 @@ impl Scan {
         self: Arc<Self>,
         part: StoredPart,
         residual: ResidualFilters,
-    ) -> Result<Rows> {
+    ) -> Result<PartRows> {
         let StoredPart { header, reader, granules, sparse } = part;
         let stale = Stale::of(header.id, &reader, self.work.knowledge());
         let sent = reader.sent_columns();
@@ -337,7 +340,7 @@ impl Scan {
         let place = move |name: &str| of.place(name);
         let Some(early) = self.work.early(&source.header.index, &place, &residual) else {
             let reading = self.read(&source, &granules, None, residual).await?;
-            return Ok(self.processed(source, reading));
+            return Ok(PartRows::Reading(self.processed(source, reading)));
         };
         let mut tested = if sparse { Some(true) } else { self.is_tested(&source, &early) };
         let mut sample = None;
@@ -358,11 +361,11 @@ impl Scan {
             _ => self.read(&source, &left, None, early.all).await?,
         };
         let rows = Arc::clone(&self).processed(Arc::clone(&source), reading);
-        let Some((sample, granules)) = sample else { return Ok(rows) };
+        let Some((sample, granules)) = sample else { return Ok(PartRows::Reading(rows)) };
         // Only now that no read of the part has to be repeated.
         let tested: usize = granules.iter().map(|at| source.reader.granule_rows(at)).sum();
         self.report.events_scanned.fetch_add(tested as u64, Relaxed);
-        Ok(self.processed(source, sample).chain(rows).boxed())
+        Ok(PartRows::Reading(self.processed(source, sample).chain(rows).boxed()))
     }
 
     /// Whether small columns are tested before the others; `None` if not enough rows have been seen.
@@ -460,15 +463,38 @@ impl Scan {
     /// returned.
     async fn rows_or_none(self: &Arc<Self>, piece: &Piece) -> Result<Rows> {
         let rows = Arc::clone(self).rows(piece.opened.clone()).await;
-        let Opened::Stored(StoredPart { header, .. }) = &piece.opened else { return rows };
+        let Opened::Stored(part) = &piece.opened else { return rows?.begun().await };
+        let (scan, part, alone) = (Arc::clone(self), part.clone(), piece.alone);
+        let rows = match rows {
+            Ok(PartRows::Later(later)) => {
+                let read = async move { scan.checked(part, alone, later.await).await };
+                return Ok(stream::once(read).try_flatten().boxed());
+            }
+            Ok(PartRows::Reading(rows)) => Ok(rows),
+            Err(error) => Err(error),
+        };
+        scan.checked(part, alone, rows).await
+    }
+
+    /// Returns the rows of a part of a bucket, of which none were returned yet. If they could not be read,
+    /// they are read again where that can help, or left out.
+    async fn checked(
+        self: Arc<Self>,
+        part: StoredPart,
+        alone: bool,
+        rows: Result<Rows>,
+    ) -> Result<Rows> {
+        let header = Arc::clone(&part.header);
         let rows = match rows {
             Ok(rows) => rows,
-            Err(error) => match self.find(header, &error).await {
+            Err(error) => match self.find(&header, &error).await {
                 // The damaged blocks have been dropped from the cache.
-                Finding::Whole => Box::pin(Arc::clone(self).rows(piece.opened.clone())).await?,
+                Finding::Whole => {
+                    Box::pin(Arc::clone(&self).rows(Opened::Stored(part))).await?.begun().await?
+                }
                 // Only if the piece is the whole bucket: rows of its other pieces may be in the result
                 // already, and the message says that all events of the bucket are missing.
-                Finding::Quarantined if piece.alone && self.leaves_out(header) => {
+                Finding::Quarantined if alone && self.leaves_out(&header) => {
                     return Ok(stream::empty().boxed());
                 }
                 _ => return Err(error),
@@ -476,9 +502,8 @@ impl Scan {
         };
         // Rows of the bucket may have left the scan already: this search fails. The next one leaves the
         // bucket out, which is in quarantine, or reads it from object storage.
-        let (scan, header) = (Arc::clone(self), Arc::clone(header));
         let checked = rows.then(move |batch| {
-            let (scan, header) = (Arc::clone(&scan), Arc::clone(&header));
+            let (scan, header) = (Arc::clone(&self), Arc::clone(&header));
             async move {
                 if let Err(error) = &batch {
                     scan.find(&header, error).await;

@@ -15,7 +15,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use model::BucketHeader;
 
 use super::values::{Begun, with_values};
-use super::{Reading, Rows, Scan, Source, StoredRows, place_in};
+use super::{PartRows, Reading, Rows, Scan, Source, StoredRows, place_in};
 use crate::readers::unreadable;
 use crate::scan::computed::ComputedColumn;
 use crate::scan::passed::{Found, OfGranules};
@@ -26,7 +26,7 @@ use crate::times::Phase;
 
 /// Divisor of the rows of a part of which at least as many must pass for their values to be remembered: the
 /// share of rows from which on a filter is not sparse (`selectivity`).
-const FEW: usize = 32;
+const FEW: u64 = 32;
 
 /// What is remembered of the rows of a part.
 pub(super) struct Kept {
@@ -122,7 +122,7 @@ impl Scan {
         source: Arc<Source>,
         granules: GranuleSet,
         mut kept: Kept,
-    ) -> Result<Rows> {
+    ) -> Result<PartRows> {
         let Some(filters) = kept.filters.take() else {
             let all = |granule| BooleanBuffer::new_set(source.reader.granule_rows(granule));
             let passing = granules.iter().map(|granule| (granule, all(granule))).collect();
@@ -149,9 +149,9 @@ impl Scan {
             let mut all = known;
             all.extend(tested);
             all.sort_unstable_by_key(|(granule, _)| *granule);
-            self.passing_rows(source, all, kept).await
+            self.passing_rows(source, all, kept).await?.begun().await
         };
-        Ok(stream::once(later).try_flatten().boxed())
+        Ok(PartRows::Later(Box::pin(later)))
     }
 
     /// Returns which rows of granules pass costly filters; `None` if the job closes the valve meanwhile.
@@ -199,8 +199,8 @@ impl Scan {
         source: Arc<Source>,
         passing: Passing,
         kept: Kept,
-    ) -> Result<Rows> {
-        let scanned: usize = passing.iter().map(|(_, rows)| rows.len()).sum();
+    ) -> Result<PartRows> {
+        let scanned = scanned(&passing);
         let count: usize = passing.iter().map(|(_, rows)| rows.count_set_bits()).sum();
         let rows = if count == 0 {
             stream::empty().boxed()
@@ -208,21 +208,18 @@ impl Scan {
             self.report.events_matched.fetch_add(count as u64, Relaxed);
             Arc::clone(&self).counted(count as u64)
         } else {
-            let computes = kept.computes && count >= scanned / FEW;
+            let computes = kept.computes && count as u64 >= scanned / FEW;
             let begun = self.begin_values(&source, &passing, &kept, computes).await?;
             let reading = self.read_passing(&source, &passing, &kept, begun.is_some()).await?;
-            match begun {
-                Some(begun) => {
-                    let scan = Arc::clone(&self);
-                    let later = scan.rows_with_values(source, passing, kept, begun, reading);
-                    stream::once(later).try_flatten().boxed()
-                }
-                None => Arc::clone(&self).processed(source, reading),
+            if let Some(begun) = begun {
+                let later = self.rows_with_values(source, passing, kept, begun, reading);
+                return Ok(PartRows::Later(Box::pin(later)));
             }
+            Arc::clone(&self).processed(source, reading)
         };
         // Only now that no read of the part has to be repeated.
-        self.report.events_scanned.fetch_add(scanned as u64, Relaxed);
-        Ok(rows)
+        self.report.events_scanned.fetch_add(scanned, Relaxed);
+        Ok(PartRows::Reading(rows))
     }
 
     /// Starts to read passing rows, without the columns that only values need if these are known.
@@ -285,6 +282,7 @@ impl Scan {
             // The values are computed for one batch after another.
             None => self.read_passing(&source, &passing, &kept, false).await?,
         };
+        self.report.events_scanned.fetch_add(scanned(&passing), Relaxed);
         Ok(self.processed(source, reading))
     }
 }
@@ -321,6 +319,11 @@ impl Source {
 /// current rules, and a bucket that is not in the catalog yet will be searched once or twice.
 fn is_constant(header: &BucketHeader, stale: &Stale) -> bool {
     stale.is_nothing() && header.version != 0
+}
+
+/// Returns the number of rows of granules, of which some pass.
+fn scanned(passing: &Passing) -> u64 {
+    passing.iter().map(|(_, rows)| rows.len() as u64).sum()
 }
 
 /// Returns batches of a number of rows, none of whose columns is read.
