@@ -16,6 +16,7 @@ use parquet::arrow::arrow_reader::{
     ArrowPredicateFn, ArrowReaderMetadata, RowFilter, RowSelection,
 };
 use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder};
+use parquet::schema::types::SchemaDescriptor;
 
 use super::object::Object;
 use super::{BucketReader, EventStream};
@@ -95,13 +96,8 @@ impl BucketReader {
             true => self.whole_chunks(),
             false => self.single_pages().await?,
         };
-        let mut roots = wanted.clone();
-        roots.sort_unstable();
-        roots.dedup();
-        let place = |column: &usize| roots.partition_point(|root| root < column);
-        let positions = wanted.iter().map(place).collect();
         let schema = pages.metadata.parquet_schema();
-        let projection = ProjectionMask::roots(schema, roots.iter().copied());
+        let (projection, positions) = projected(schema, &wanted);
         let mut along = Vec::new();
         let failed = Failed::default();
         let test = match test {
@@ -150,13 +146,7 @@ impl BucketReader {
         if groups.is_empty() {
             return Ok(stream::empty().boxed());
         }
-        let mut roots = wanted.clone();
-        roots.sort_unstable();
-        roots.dedup();
-        let place = |column: &usize| roots.partition_point(|root| root < column);
-        let positions = wanted.iter().map(place).collect();
-        let schema = pages.metadata.parquet_schema();
-        let projection = ProjectionMask::roots(schema, roots.iter().copied());
+        let (projection, positions) = projected(pages.metadata.parquet_schema(), &wanted);
         let decoder = ParquetPushDecoderBuilder::new_with_metadata(pages.metadata.clone())
             .with_projection(projection)
             .with_batch_size(batch_rows.max(1))
@@ -267,6 +257,17 @@ impl BucketReader {
         let selection = RowSelection::from_consecutive_ranges(ranges.into_iter(), chosen_rows);
         (groups, Some(selection))
     }
+}
+
+/// Returns the projection to columns of a file, given by their numbers, and the position of each among the
+/// decoded ones.
+fn projected(schema: &SchemaDescriptor, wanted: &[usize]) -> (ProjectionMask, Vec<usize>) {
+    let mut roots = wanted.to_vec();
+    roots.sort_unstable();
+    roots.dedup();
+    let place = |column: &usize| roots.partition_point(|root| root < column);
+    let positions = wanted.iter().map(place).collect();
+    (ProjectionMask::roots(schema, roots.iter().copied()), positions)
 }
 
 /// Returns the row groups that have some of the rows, and the selection of these rows.

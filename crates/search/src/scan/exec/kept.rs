@@ -158,23 +158,42 @@ impl Scan {
     async fn tested(
         &self,
         source: &Source,
-        mut rows: StoredRows,
+        rows: StoredRows,
         granules: &GranuleSet,
         filters: &KeptPart,
     ) -> Result<Option<Passing>> {
         let mut bits = BooleanBufferBuilder::new(0);
-        loop {
-            if !self.control.admit().await? {
-                return Ok(None);
-            }
-            let batch = rows.try_next().await;
-            let Some(batch) = batch.map_err(|error| unreadable(&source.header, error))? else {
-                break;
-            };
-            bits.append_buffer(self.tested_batch(source, filters, &batch)?.values());
+        let test = |batch: &RecordBatch| -> Result<bool> {
+            bits.append_buffer(self.tested_batch(source, filters, batch)?.values());
+            Ok(true)
+        };
+        if !self.each_batch(source, rows, test).await? {
+            return Ok(None);
         }
         let bits = bits.finish();
         source.of_granules(granules, bits.len(), |start, rows| bits.slice(start, rows)).map(Some)
+    }
+
+    /// Passes each batch of stored rows to a function, until that returns false. Returns false then, and if
+    /// the job closes the valve meanwhile.
+    pub(super) async fn each_batch(
+        &self,
+        source: &Source,
+        mut rows: StoredRows,
+        mut goes_on: impl FnMut(&RecordBatch) -> Result<bool> + Send,
+    ) -> Result<bool> {
+        loop {
+            if !self.control.admit().await? {
+                return Ok(false);
+            }
+            let batch = rows.try_next().await;
+            let Some(batch) = batch.map_err(|error| unreadable(&source.header, error))? else {
+                return Ok(true);
+            };
+            if !goes_on(&batch)? {
+                return Ok(false);
+            }
+        }
     }
 
     fn tested_batch(

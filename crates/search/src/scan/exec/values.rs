@@ -11,11 +11,10 @@ use arrow::error::ArrowError;
 use bucket::GranuleSet;
 use datafusion::error::{DataFusionError, Result};
 use exprs::compact::{Slack, compact_column};
-use futures::stream::{StreamExt, TryStreamExt};
+use futures::stream::StreamExt;
 
 use super::kept::{Kept, Passing};
 use super::{Scan, Source, StoredRows};
-use crate::readers::unreadable;
 use crate::scan::computed::ComputedColumn;
 use crate::scan::known::KnownValues;
 use crate::scan::passed::OfGranules;
@@ -129,19 +128,12 @@ impl Scan {
         kept: &Kept,
         missing: Missing,
     ) -> Result<Option<Vec<OfGranules<KnownValues>>>> {
-        let Missing { rows, mut stored } = missing;
+        let Missing { rows, stored } = missing;
         let count: usize = rows.iter().map(|(_, rows)| rows.count_set_bits()).sum();
         let (mut done, mut bytes) = (0, 0_usize);
         let mut parts: Vec<Vec<ArrayRef>> = vec![Vec::new(); kept.columns.len()];
-        loop {
-            if !self.control.admit().await? {
-                return Ok(None);
-            }
-            let batch = stored.try_next().await;
-            let Some(batch) = batch.map_err(|error| unreadable(&source.header, error))? else {
-                break;
-            };
-            let values = self.computed_batch(source, kept, &batch)?;
+        let compute = |batch: &RecordBatch| -> Result<bool> {
+            let values = self.computed_batch(source, kept, batch)?;
             for (part, values) in parts.iter_mut().zip(values) {
                 let values = compact_column(&values, Slack::Kept);
                 bytes += values.get_array_memory_size();
@@ -149,9 +141,10 @@ impl Scan {
             }
             done += batch.num_rows();
             // If the other rows are like these, it is known after the first batch.
-            if done > 0 && (bytes / done).saturating_mul(count.max(done)) > MOST_BYTES {
-                return Ok(None);
-            }
+            Ok(done == 0 || (bytes / done).saturating_mul(count.max(done)) <= MOST_BYTES)
+        };
+        if !self.each_batch(source, stored, compute).await? {
+            return Ok(None);
         }
         let mut all = Vec::with_capacity(parts.len());
         for part in &parts {
