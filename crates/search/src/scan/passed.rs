@@ -67,6 +67,8 @@ struct Of<V> {
 struct OfBucket<V> {
     bytes: usize,
     granules: HashMap<usize, V>,
+    /// The size of a row of values that were too large to be remembered.
+    large_row: Option<usize>,
 }
 
 /// What is known of the granules of a bucket.
@@ -110,6 +112,18 @@ impl ComputedValues {
         values: &OfGranules<KnownValues>,
     ) {
         self.keep(field, field.len(), bucket, values, KnownValues::bytes);
+    }
+
+    /// Remembers the size in bytes per row of values of a bucket that were too large to be remembered, alone
+    /// or together with those of other fields.
+    pub(super) fn keep_large(&self, field: &Arc<str>, bucket: BucketId, row_bytes: usize) {
+        self.change(field, field.len(), bucket, |of_bucket| of_bucket.large_row = Some(row_bytes));
+    }
+
+    /// Returns the size in bytes per row of values of a bucket, if some were too large to be remembered.
+    pub(super) fn large_row(&self, field: &Arc<str>, bucket: BucketId) -> Option<usize> {
+        let mut kept = self.kept.lock();
+        kept.used(field)?.buckets.get(&bucket)?.large_row
     }
 }
 
@@ -174,8 +188,27 @@ impl<K: Clone + Eq + Hash, V: Clone> Remembered<K, V> {
         found: &OfGranules<V>,
         bytes: impl Fn(&V) -> usize,
     ) {
+        self.change(key, key_bytes, bucket, |of_bucket| {
+            for (granule, value) in found {
+                let size = ENTRY + bytes(value);
+                // Another search may have left something meanwhile.
+                let before = of_bucket.granules.insert(*granule, value.clone());
+                let before = before.map_or(0, |before| ENTRY + bytes(&before));
+                of_bucket.bytes = (of_bucket.bytes + size).saturating_sub(before);
+            }
+        });
+    }
+
+    /// Changes what is remembered of a bucket, and its size with it.
+    fn change(
+        &self,
+        key: &K,
+        key_bytes: usize,
+        bucket: BucketId,
+        change: impl FnOnce(&mut OfBucket<V>),
+    ) {
         let mut kept = self.kept.lock();
-        let (mut more, mut less) = (0, 0);
+        let mut more = 0;
         kept.all.entry(key.clone()).or_insert_with(|| {
             more += ENTRY + key_bytes;
             Of { used: 0, bytes: 0, buckets: HashMap::new() }
@@ -183,19 +216,13 @@ impl<K: Clone + Eq + Hash, V: Clone> Remembered<K, V> {
         let Some(of) = kept.used(key) else { return };
         let of_bucket = of.buckets.entry(bucket).or_insert_with(|| {
             more += BUCKET;
-            OfBucket { bytes: BUCKET, granules: HashMap::new() }
+            OfBucket { bytes: BUCKET, granules: HashMap::new(), large_row: None }
         });
-        for (granule, value) in found {
-            let size = ENTRY + bytes(value);
-            // Another search may have left something meanwhile.
-            let before = of_bucket.granules.insert(*granule, value.clone());
-            let before = before.map_or(0, |before| ENTRY + bytes(&before));
-            of_bucket.bytes = (of_bucket.bytes + size).saturating_sub(before);
-            more += size;
-            less += before;
-        }
-        of.bytes = (of.bytes + more).saturating_sub(less);
-        kept.bytes = (kept.bytes + more).saturating_sub(less);
+        let before = of_bucket.bytes;
+        change(of_bucket);
+        let after = of_bucket.bytes;
+        of.bytes = (of.bytes + more + after).saturating_sub(before);
+        kept.bytes = (kept.bytes + more + after).saturating_sub(before);
         kept.shrink(self.most, bucket);
         let [size, _] = self.names;
         gauge!(size).set(kept.bytes as f64);
@@ -362,6 +389,21 @@ mod tests {
         let buckets = of.buckets.values().map(|of_bucket| of_bucket.bytes).sum::<usize>();
         assert_eq!(kept.bytes, of.bytes);
         assert_eq!(of.bytes, buckets + ENTRY + filter("a")[0].bytes());
+    }
+
+    #[test]
+    fn the_size_of_large_values_is_known_for_the_field_and_the_bucket_only() {
+        let values = ComputedValues::of_fields(2 * (ENTRY + BUCKET) + 100);
+        let (one, other): (Arc<str>, Arc<str>) = (Arc::from("one"), Arc::from("other"));
+        values.keep_large(&one, bucket(1), 3_000);
+        assert_eq!(values.large_row(&one, bucket(1)), Some(3_000));
+        assert_eq!(values.large_row(&one, bucket(2)), None);
+        assert_eq!(values.large_row(&other, bucket(1)), None);
+        // It is dropped as values are.
+        values.keep_large(&other, bucket(1), 1);
+        values.keep_large(&Arc::from("last"), bucket(1), 1);
+        assert_eq!(values.large_row(&one, bucket(1)), None);
+        assert_eq!(values.large_row(&other, bucket(1)), Some(1));
     }
 
     #[test]

@@ -62,9 +62,12 @@ struct Filled {
 
 impl Filled {
     async fn new() -> Self {
+        Self::of(&props()).await
+    }
+
+    async fn of(props: &str) -> Self {
         let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-        let props = props();
-        let files = [("props", props.as_str()), ("eventtypes", EVENT_TYPES), ("tags", TAGS)];
+        let files = [("props", props), ("eventtypes", EVENT_TYPES), ("tags", TAGS)];
         let layers = files.into_iter().fold(Layers::builtin(), |layers, (file, text)| {
             layers.with(Layer::SystemLocal, file, text)
         });
@@ -270,6 +273,27 @@ async fn columns_of_values_are_read_once() {
         found.dedup();
         assert_eq!(found.len(), 1, "{search}: {found:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_that_are_too_large_to_be_remembered_are_found_so_once() {
+    // Of the events of each bucket, they take 40 MB.
+    let large = "x".repeat(43_000);
+    let props = format!("[web]\nEVAL-large = substr(user, 1, 2).\"{large}\"\n");
+    let filled = Filled::of(&props).await;
+    let (plain, service) = (filled.service(0), filled.service(8 << 20));
+    let search = "search * | stats dc(large)";
+    let (mut read, mut found) = (Vec::new(), Vec::new());
+    for service in [&plain, &plain, &service, &service] {
+        let job = done(service, search, ALL).await;
+        read.push(bytes(&job));
+        found.push(rows(&job));
+    }
+    // The third one reads what the values are computed from twice.
+    assert!(read[3] < read[2], "{read:?}");
+    assert!(read[3] <= read[1], "{read:?}");
+    found.dedup();
+    assert_eq!(found.len(), 1, "{found:?}");
 }
 
 /// Compares what searches find with and without memory, again and again. The numbers choose ranges of the

@@ -73,8 +73,11 @@ impl Scan {
         let count: usize = rows.iter().map(|(_, rows)| rows.count_set_bits()).sum();
         // Those that are known are kept together with new ones.
         let before: usize = known.iter().flatten().map(|(_, values)| values.bytes()).sum();
-        let is_large =
-            before.saturating_add(count.saturating_mul(width * VALUE_BYTES)) > MOST_BYTES;
+        let row_bytes = |column: &Arc<ComputedColumn>| {
+            self.values.large_row(&column.description, source.header.id).unwrap_or(VALUE_BYTES)
+        };
+        let row_bytes: usize = kept.columns.iter().map(row_bytes).sum();
+        let is_large = before.saturating_add(count.saturating_mul(row_bytes)) > MOST_BYTES;
         // A search for the first rows may end before it needs them.
         if is_large || !computes || !self.wanted.is_all() || self.limit.is_some() {
             return Ok(None);
@@ -131,6 +134,7 @@ impl Scan {
         let Missing { rows, stored } = missing;
         let count: usize = rows.iter().map(|(_, rows)| rows.count_set_bits()).sum();
         let (mut done, mut bytes) = (0, 0_usize);
+        let mut is_large = false;
         let mut parts: Vec<Vec<ArrayRef>> = vec![Vec::new(); kept.columns.len()];
         let compute = |batch: &RecordBatch| -> Result<bool> {
             let values = self.computed_batch(source, kept, batch)?;
@@ -141,9 +145,13 @@ impl Scan {
             }
             done += batch.num_rows();
             // If the other rows are like these, it is known after the first batch.
-            Ok(done == 0 || (bytes / done).saturating_mul(count.max(done)) <= MOST_BYTES)
+            is_large = done > 0 && (bytes / done).saturating_mul(count.max(done)) > MOST_BYTES;
+            Ok(!is_large)
         };
         if !self.each_batch(source, stored, compute).await? {
+            if is_large {
+                self.keep_large(source, kept, &parts, done);
+            }
             return Ok(None);
         }
         let mut all = Vec::with_capacity(parts.len());
@@ -151,6 +159,17 @@ impl Scan {
             all.push(divided(&joined(part)?, &rows, source)?);
         }
         Ok(Some(all))
+    }
+
+    /// Remembers that values of a bucket are too large, given those of its first rows, so that neither its
+    /// other parts nor later searches find this out again.
+    fn keep_large(&self, source: &Source, kept: &Kept, parts: &[Vec<ArrayRef>], rows: usize) {
+        for (part, column) in parts.iter().zip(&kept.columns) {
+            let bytes: usize = part.iter().map(|values| values.get_array_memory_size()).sum();
+            // Rounded up: their sum must not be less than what was too large.
+            let row_bytes = bytes.div_ceil(rows);
+            self.values.keep_large(&column.description, source.header.id, row_bytes);
+        }
     }
 
     fn computed_batch(
