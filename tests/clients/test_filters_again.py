@@ -86,6 +86,8 @@ def test_repeated_searches_find_the_same_events(server):
         found = {row["result"]: int(row["count"]) for row in rows}
         assert found == {"opened": EVENTS // 4, "refused": EVENTS // 4}, rows
     assert server.metric(values, kind="known") > before
+    assert server.metric(values, kind="computed") > 0
+    assert server.metric("karst_filter_granules_total", kind="tested") > 0
     assert server.metric("karst_computed_bytes") > 0
 
 

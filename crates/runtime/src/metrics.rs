@@ -260,11 +260,11 @@ metrics! {
     FILTER_BYTES Gauge "karst_filter_bytes"
         "Memory used by the rows that passed the filters of earlier searches (max_filter_memory_mb).";
     FILTER_GRANULES Counter "karst_filter_granules_total"
-        "Granules of searches with costly filters, by kind (known from earlier searches, tested).";
+        "Granules of searches with costly filters, by kind (known: the rows that pass are remembered; tested).";
     COMPUTED_BYTES Gauge "karst_computed_bytes"
         "Memory used by the values of fields that earlier searches have computed (max_computed_memory_mb).";
     COMPUTED_GRANULES Counter "karst_computed_granules_total"
-        "Granules of searches that read computed fields, by kind (known from earlier searches, tested).";
+        "Granules whose values of a computed field were wanted, counted for each field, by kind (known: the values of all events that pass are remembered; computed: those of some are new).";
     SEARCH_PARTS Counter "karst_search_parts_total"
         "Parts of searches that indexers were asked to run, by outcome (done, refused, failed, lost).";
     PARTS_RUN Counter "karst_parts_run_total"

@@ -98,7 +98,7 @@ const LABELLED: &[(&str, &[Label])] = &[
     (SEARCHES, &[("outcome", &["done", "failed", "cancelled"])]),
     (HOT_WORD_FILTERS, &[("outcome", &["made", "refused"])]),
     (FILTER_GRANULES, &[("kind", &["known", "tested"])]),
-    (COMPUTED_GRANULES, &[("kind", &["known", "tested"])]),
+    (COMPUTED_GRANULES, &[("kind", &["known", "computed"])]),
     (SEARCH_PARTS, &[("outcome", &["done", "refused", "failed", "lost"])]),
     (PARTS_RUN, &[("outcome", &["started", "refused"])]),
     (SEARCH_BUCKETS, &[("fate", &["searched", "counted", "pruned"])]),

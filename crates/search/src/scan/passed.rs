@@ -40,8 +40,10 @@ pub(super) type OfGranules<V> = Vec<(usize, V)>;
 pub(crate) struct Remembered<K, V> {
     /// Maximum size in bytes.
     most: usize,
-    /// Metrics: the size, and the granules that are known or not.
+    /// Metrics: the size, and the granules that are known or new ones.
     names: [&'static str; 2],
+    /// The label of granules of which something new is remembered.
+    new: &'static str,
     kept: Mutex<Kept<K, V>>,
 }
 
@@ -83,7 +85,7 @@ pub(super) struct Found<V> {
 impl PassedRows {
     /// Creates an empty memory of this maximum size in bytes.
     pub(crate) fn of_filters(most: usize) -> Self {
-        Self::new(most, [names::FILTER_BYTES, names::FILTER_GRANULES])
+        Self::new(most, [names::FILTER_BYTES, names::FILTER_GRANULES], "tested")
     }
 
     /// Remembers the passing rows of granules.
@@ -101,7 +103,7 @@ impl PassedRows {
 impl ComputedValues {
     /// Creates an empty memory of this maximum size in bytes.
     pub(crate) fn of_fields(most: usize) -> Self {
-        Self::new(most, [names::COMPUTED_BYTES, names::COMPUTED_GRANULES])
+        Self::new(most, [names::COMPUTED_BYTES, names::COMPUTED_GRANULES], "computed")
     }
 
     /// Remembers values of granules.
@@ -128,9 +130,9 @@ impl ComputedValues {
 }
 
 impl<K: Clone + Eq + Hash, V: Clone> Remembered<K, V> {
-    fn new(most: usize, names: [&'static str; 2]) -> Self {
+    fn new(most: usize, names: [&'static str; 2], new: &'static str) -> Self {
         let kept = Kept { tick: 0, bytes: 0, all: HashMap::new(), order: BTreeMap::new() };
-        Self { most, names, kept: Mutex::new(kept) }
+        Self { most, names, new, kept: Mutex::new(kept) }
     }
 
     /// Whether anything can be remembered.
@@ -138,10 +140,10 @@ impl<K: Clone + Eq + Hash, V: Clone> Remembered<K, V> {
         self.most > 0
     }
 
-    /// Returns what is known of some granules of a bucket, and counts the granules.
+    /// Returns what is known of some granules of a bucket, and counts these.
     pub(super) fn get(&self, key: &K, bucket: BucketId, granules: &GranuleSet) -> Found<V> {
         let found = self.find(key, bucket, granules);
-        self.count(found.known.len(), found.missing.len());
+        self.count_known(found.known.len());
         found
     }
 
@@ -154,11 +156,10 @@ impl<K: Clone + Eq + Hash, V: Clone> Remembered<K, V> {
         })
     }
 
-    /// Counts granules that are known, and others.
-    pub(super) fn count(&self, known: usize, tested: usize) {
+    /// Counts granules of which all that is wanted is known.
+    pub(super) fn count_known(&self, known: usize) {
         let [_, granules] = self.names;
         counter!(granules, "kind" => "known").increment(known as u64);
-        counter!(granules, "kind" => "tested").increment(tested as u64);
     }
 
     /// Returns what is known of some granules of a bucket.
@@ -188,6 +189,8 @@ impl<K: Clone + Eq + Hash, V: Clone> Remembered<K, V> {
         found: &OfGranules<V>,
         bytes: impl Fn(&V) -> usize,
     ) {
+        let [_, granules] = self.names;
+        counter!(granules, "kind" => self.new).increment(found.len() as u64);
         self.change(key, key_bytes, bucket, |of_bucket| {
             for (granule, value) in found {
                 let size = ENTRY + bytes(value);

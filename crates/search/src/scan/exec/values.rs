@@ -65,8 +65,7 @@ impl Scan {
         };
         let known: Vec<OfGranules<KnownValues>> = kept.columns.iter().map(of_column).collect();
         let rows = unknown(passing, &known);
-        let width = kept.columns.len();
-        self.values.count((granules.len() - rows.len()) * width, rows.len() * width);
+        self.values.count_known((granules.len() - rows.len()) * kept.columns.len());
         if rows.is_empty() {
             return Ok(Some(Begun { known, missing: None }));
         }
