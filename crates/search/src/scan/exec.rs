@@ -333,7 +333,7 @@ impl Scan {
         let stale = Stale::of(header.id, &reader, self.work.knowledge());
         let sent = reader.sent_columns();
         let source = Arc::new(Source { header, reader, stale, sent });
-        if let Some(kept) = self.kept(&source, &residual, sparse) {
+        if let Some(kept) = self.kept(&source, &granules, &residual, sparse) {
             return Box::pin(self.kept_rows(source, granules, kept)).await;
         }
         let of = Arc::clone(&source);

@@ -3,17 +3,19 @@
 
 use std::sync::Arc;
 
+use access::Rights;
 use bucket::{HotBucket, WriteOptions};
 use cache::CachedStore;
 use catalog::{Catalog, Commit};
 use conf::{Layer, Layers};
-use karst_search::{Job, JobRequest, OperatorReport, SearchService, Settings};
+use karst_search::{Job, JobRequest, OperatorReport, SearchService, Settings, SqlRequest};
 use karst_spectest::SpecEvent;
 use knowledge::Knowledge;
 use model::IndexName;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 
+use crate::sql::request;
 use crate::support::{Counted, hot, log_event, open, put, service_with};
 
 /// A long expression is above the scan in plans, others may be pushed down to it.
@@ -294,6 +296,31 @@ async fn values_that_are_too_large_to_be_remembered_are_found_so_once() {
     assert!(read[3] <= read[1], "{read:?}");
     found.dedup();
     assert_eq!(found.len(), 1, "{found:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_query_for_a_few_rows_does_not_test_a_whole_part_before() {
+    let filled = Filled::new().await;
+    // Many tests, which no hot row passes.
+    let tests: Vec<String> = (1..10).map(|at| format!("(ms>={at} user=u{at}*)")).collect();
+    let reach = serde_json::json!({
+        "user": "ann", "indexes": ["main"], "scope": null,
+        "filter": format!("n<8000 ({})", tests.join(" OR ")),
+    });
+    let rights = Arc::new(Rights::of_reach(&serde_json::from_value(reach).unwrap()));
+    let mut read = Vec::new();
+    for memory in [0, 0, 8 << 20] {
+        let service = filled.service(memory);
+        let before = filled.cache.stats();
+        let request = request("SELECT n, user FROM main LIMIT 5");
+        let rights = Arc::clone(&rights);
+        let found = service.sql(SqlRequest { rights, ..request }).await.unwrap();
+        assert_eq!(found.rows(), 5);
+        let after = filled.cache.stats();
+        let bytes = |stats: &cache::CacheStats| stats.dram_bytes + stats.store_bytes;
+        read.push(bytes(&after) - bytes(&before));
+    }
+    assert!(read[2] <= read[1], "{read:?}");
 }
 
 /// Compares what searches find with and without memory, again and again. The numbers choose ranges of the

@@ -49,6 +49,7 @@ impl Scan {
     pub(super) fn kept(
         &self,
         source: &Source,
+        granules: &GranuleSet,
         residual: &ResidualFilters,
         sparse: bool,
     ) -> Option<Kept> {
@@ -58,6 +59,11 @@ impl Scan {
         let place = |name: &str| source.place(name);
         let mut columns = self.columns_of_values(&place);
         let filters = self.kept_filters(&place, residual, sparse, !columns.is_empty());
+        // A search for the first rows may end before it needs to know which of the others pass.
+        let filters = filters.filter(|filters| {
+            let bucket = source.header.id;
+            self.limit.is_none() || self.passed.has_all(&filters.identity, bucket, granules)
+        });
         let rest = match &filters {
             Some(filters) => filters.rest.clone(),
             None => residual.after_test(false),
