@@ -4,6 +4,7 @@
 //! Guarantees: the values are those of the plan, and the same rows pass. Only what is read is computed, each
 //! value once. Which values of a plan are moved into the scan is left to `pushed`.
 
+use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch, RecordBatchOptions};
@@ -11,6 +12,7 @@ use arrow::compute::prep_null_mask_filter;
 use arrow::datatypes::{Field, SchemaRef};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column;
 use exprs::identity::Identity;
 
 /// The name of computed columns in plans, where columns are found by their index.
@@ -52,6 +54,22 @@ pub(super) struct ComputedColumn {
     /// What it depends on. It is the name of the column in batches of stored rows.
     pub(super) description: Arc<str>,
     pub(super) field: Field,
+}
+
+impl fmt::Display for ComputedFilter {
+    /// Writes the condition, and the values that it reads with their names, the last ones first.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.condition)?;
+        for stage in self.stages.all.iter().rev() {
+            for (expr, field) in stage.exprs.iter().zip(stage.schema.fields()) {
+                let column = expr.downcast_ref::<Column>();
+                if column.is_none_or(|column| column.name() != field.name()) {
+                    write!(f, " where {} is {expr}", field.name())?;
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Stages {

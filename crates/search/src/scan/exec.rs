@@ -671,7 +671,7 @@ impl BucketScanExec {
 
     /// Whether a filter over the rows of the scan can be applied by it.
     pub(super) fn takes_filter(&self) -> bool {
-        self.scan.limit.is_none() && !self.scan.work.has_filter()
+        self.scan.limit.is_none() && self.scan.work.computed_filter().is_none()
     }
 
     /// Returns the same scan with a filter over computed values.
@@ -697,7 +697,11 @@ impl DisplayAs for BucketScanExec {
             self.scan.pruning,
             !self.scan.wanted.is_all() && !self.scan.oldest_first,
             self.scan.oldest_first
-        )
+        )?;
+        match self.scan.work.computed_filter() {
+            Some(filter) => write!(f, ", filter={filter}"),
+            None => Ok(()),
+        }
     }
 }
 

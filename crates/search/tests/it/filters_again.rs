@@ -134,6 +134,14 @@ fn has_filter(plans: &[OperatorReport]) -> bool {
     plans.iter().any(|plan| plan.name == "FilterExec" || has_filter(&plan.inputs))
 }
 
+/// The description of a scan.
+fn scan(plans: &[OperatorReport]) -> Option<&str> {
+    plans.iter().find_map(|plan| match plan.name.as_str() {
+        "BucketScanExec" => Some(plan.detail.as_str()),
+        _ => scan(&plan.inputs),
+    })
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn repeated_searches_find_the_rows_that_each_would_find_by_itself() {
     let filled = Filled::new().await;
@@ -241,7 +249,10 @@ async fn columns_of_filters_are_read_once() {
             read.push(bytes(&job));
         }
         let last = done(&service, &search, ALL).await;
-        assert!(!has_filter(&last.inspect().plans), "{filter}: the scan applies it");
+        let plans = last.inspect().plans;
+        assert!(!has_filter(&plans), "{filter}: the scan applies it");
+        let scan = scan(&plans).unwrap();
+        assert!(scan.contains(", filter="), "{filter}: {scan}");
         // The last one reads no rows.
         assert!(read[3] < read[1] && read[3] < read[2], "{filter}: {read:?}");
     }

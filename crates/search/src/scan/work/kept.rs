@@ -50,14 +50,14 @@ impl Work {
         Self { computed: Some(filter), ..self.clone() }
     }
 
-    /// Whether there is a filter over computed values.
-    pub(in crate::scan) fn has_filter(&self) -> bool {
-        self.computed.is_some()
+    /// Returns the filter over computed values, if there is one.
+    pub(in crate::scan) fn computed_filter(&self) -> Option<&ComputedFilter> {
+        self.computed.as_deref()
     }
 
     /// Returns the filter over computed values if it has to be evaluated.
     pub(super) fn computed(&self, residual: &ResidualFilters) -> Option<&ComputedFilter> {
-        self.computed.as_deref().filter(|_| residual.computed)
+        self.computed_filter().filter(|_| residual.computed)
     }
 
     /// Splits the filters of a part of a bucket into those whose passing rows are remembered and the others;
