@@ -124,12 +124,31 @@ mod tests {
         refuses("* | stats sum(a + b)", "found '+'", "+");
         refuses("* | stats sum(round(a))", "found '('", "(");
         refuses("* | stats sum(if(a))", "found '('", "(");
+        refuses("* | stats sum(rond(a))", "unknown function 'rond'", "rond");
+        refuses("* | stats avg(x) sum( lowwer(a, 2) )", "unknown function 'lowwer'", "lowwer");
+        refuses("* | stats max(evl(a*2)) by b", "unknown function 'evl'", "evl");
+        refuses("* | stats sparkline(sum(rond(a)))", "unknown function 'rond'", "rond");
         refuses("* | stats count by", "a field name after BY", "");
         refuses("* | stats perc101(x)", "between 0 and 100", "perc101");
         refuses("* | stats per_second(x)", "in chart and timechart only", "per_second");
         refuses("* | stats count as", "a field name after AS", "");
         refuses("* | stats sparkline(count, 5x)", "step must be a time", "5x");
         refuses("* | stats count(eval(a=))", "expected an expression", ")");
+    }
+
+    #[test]
+    fn a_misspelt_function_is_a_field_where_the_text_says_so() {
+        accepts(&[
+            "* | stats sum(\"rond(a)\")",
+            "* | stats sum(rond (a)) avg(Rond(a)) max(rond)",
+            "* | rename x AS rond(a) | stats sum(rond(a))",
+            "* | stats count AS \"rond(a)\" by b | eventstats sum(rond(a))",
+            "* | stats sum(lag(ms)) max(temp(C)) avg(sum(bytes)) min(count(x)) dc(perc95(x))",
+        ]);
+        let error = crate::parse("* | stats sum(rond(a))").expect_err("it is nearly round");
+        let hint = error.first().and_then(|first| first.hint.clone()).unwrap_or_default();
+        assert!(hint.contains("`sum(eval(round(...)))`"), "{hint}");
+        assert!(hint.contains("sum(\"rond(a)\")"), "{hint}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::{OptionValue, Parsed, Parser};
 use crate::ast::{
     FieldPattern, Spanned, StatsArgument, StatsBy, StatsCall, StatsFunction, StatsKind,
 };
-use crate::diagnostic::shorten;
+use crate::diagnostic::{Diagnostic, shorten};
 use crate::functions;
 use crate::stats_functions::{self, StatsFunctionDefinition};
 use crate::suggest::nearest;
@@ -306,6 +306,9 @@ impl Parser<'_> {
         if self.eat(")") {
             return Ok(argument);
         }
+        if let Some(error) = self.misspelt_function(start, name) {
+            return Err(error);
+        }
         if let Some(field) = self.attempt(|p| p.unquoted_argument(start)) {
             return Ok(StatsArgument::Field(field));
         }
@@ -315,6 +318,36 @@ impl Parser<'_> {
             return Err(missing.with_hint(hint));
         }
         Ok(argument)
+    }
+
+    /// Returns an error if the word before brackets, which begins at `start`, is nearly the name of an eval
+    /// function, as in `sum(rond(a))`. It is a field if the text before has it, as in
+    /// `rename x AS rond(a)`; only lower-case words are functions here, as after `BY`.
+    fn misspelt_function(&self, start: usize, aggregation: &str) -> Option<Diagnostic> {
+        let word = self.slice(start, self.pos());
+        let is_call = self.rest().starts_with('(') && is_plain_word(word);
+        let is_other = word.contains(char::is_uppercase) || stats_functions::find(word).is_some();
+        if !is_call || is_other {
+            return None;
+        }
+        let end = self.pos() + self.rest().find(')')? + 1;
+        let field = self.slice(start, end);
+        if self.slice(0, start).contains(field) {
+            return None;
+        }
+        // Shorter names are near to words that are not meant as functions, such as `lag` and `temp`.
+        let functions = functions::names().chain(["eval"]).filter(|name| name.len() > 3);
+        let meant = match nearest(word, functions)? {
+            "eval" => "eval(...)".to_owned(),
+            function => format!("eval({function}(...))"),
+        };
+        let message = format!("unknown function '{}'", shorten(word));
+        let hint = format!(
+            "did you mean `{aggregation}({meant})`? The name of a field goes into quotes: \
+             {aggregation}(\"{}\")",
+            shorten(field)
+        );
+        Some(self.error(message, self.span_to(start, start + word.len())).with_hint(hint))
     }
 
     /// Reads an unquoted field name with blanks, or one with brackets such as `dc(n)` or `size(MB)`,
