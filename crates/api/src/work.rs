@@ -49,8 +49,5 @@ pub(crate) fn work_on_rows<T>(rows: usize, make: impl FnOnce() -> T) -> T {
 pub(crate) async fn work_on_part<T: Send + 'static>(
     make: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, JoinError> {
-    match tokio::task::spawn_blocking(make).await {
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        done => done,
-    }
+    runtime::blocking(make).await
 }

@@ -8,11 +8,8 @@ use crate::Error;
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        Err(_) => Err(Error::NotReloadable("the server is stopping".to_owned())),
-    }
+    let done = runtime::blocking(work).await;
+    done.unwrap_or_else(|_| Err(Error::NotReloadable("the server is stopping".to_owned())))
 }
 
 /// Works on a thread of its own: the result is much memory in many pieces, such as the files of an app or the

@@ -25,6 +25,7 @@ pub mod store;
 pub mod telemetry;
 pub mod trace;
 
+mod blocking;
 mod budget;
 mod clock;
 mod error;
@@ -32,6 +33,7 @@ mod open_directory;
 mod own_thread;
 mod shutdown;
 
+pub use blocking::blocking;
 pub use budget::{Budget, OverBudget, Share};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::Error;

@@ -22,11 +22,7 @@ pub(super) const MONITORED: &str = "the monitored files";
 pub(super) async fn beside_sockets<T: Send + 'static>(
     open: Arc<impl Fn() -> Result<T, Error> + Send + Sync + 'static>,
 ) -> Result<T, Error> {
-    match tokio::task::spawn_blocking(move || open()).await {
-        Ok(opened) => opened,
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        Err(_) => Err(Error::Closed),
-    }
+    runtime::blocking(move || open()).await.unwrap_or(Err(Error::Closed))
 }
 
 /// The inputs that do not run yet. Clones share them.
