@@ -140,10 +140,11 @@ mod tests {
     fn a_misspelt_function_is_a_field_where_the_text_says_so() {
         accepts(&[
             "* | stats sum(\"rond(a)\")",
-            "* | stats sum(rond (a)) avg(Rond(a)) max(rond)",
+            "* | stats avg(Rond(a)) max(rond)",
             "* | rename x AS rond(a) | stats sum(rond(a))",
             "* | stats count AS \"rond(a)\" by b | eventstats sum(rond(a))",
             "* | stats sum(lag(ms)) max(temp(C)) avg(sum(bytes)) min(count(x)) dc(perc95(x))",
+            "* | stats sum(cost(USD)) sum(trip(km)) max(times(s)) min(line(n))",
         ]);
         let error = crate::parse("* | stats sum(rond(a))").expect_err("it is nearly round");
         let hint = error.first().and_then(|first| first.hint.clone()).unwrap_or_default();

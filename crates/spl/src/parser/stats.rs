@@ -335,8 +335,8 @@ impl Parser<'_> {
         if self.slice(0, start).contains(field) {
             return None;
         }
-        // Shorter names are near to words that are not meant as functions, such as `lag` and `temp`.
-        let functions = functions::names().chain(["eval"]).filter(|name| name.len() > 3);
+        // Shorter names are near to words that are not meant as functions, such as `cost` and `trip`.
+        let functions = functions::names().filter(|name| name.len() > 4).chain(["eval"]);
         let meant = match nearest(word, functions)? {
             "eval" => "eval(...)".to_owned(),
             function => format!("eval({function}(...))"),
