@@ -96,8 +96,13 @@ impl StoredRecords {
             uncommitted(&directory, &committed, upto, is_alone)
         });
         let wanted = work.await.unwrap_or(Err(Error::Abandoned))?;
+        if wanted.is_empty() {
+            return Ok(Self::default());
+        }
+        let indexes: Vec<IndexName> = wanted.keys().cloned().collect();
         let snapshot = catalog.snapshot();
-        let buckets: Vec<_> = snapshot.overlapping(&[], &TimeRange::ALL).map(Arc::new).collect();
+        let buckets = snapshot.overlapping(&indexes, &TimeRange::ALL);
+        let buckets: Vec<_> = buckets.map(Arc::new).collect();
         Self::find(store, &buckets, &wanted).await
     }
 
