@@ -219,7 +219,9 @@ fn pause(world: &Arc<World>, victim: Pid) {
     let (tasks, world) = (world.tasks.clone(), Arc::clone(world));
     tasks.spawn(async move {
         tokio::time::sleep(wait).await;
-        if life.is_paused() {
+        // Another pause may have ended before, and the process may be held since.
+        let is_held = world.state().held == Some(victim);
+        if life.is_paused() && !is_held {
             world.note(format_args!("{victim} goes on"));
             life.resume();
         }

@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use model::IndexerId;
+
 use crate::Mutant;
 use crate::faults::send_events;
 use crate::process::{Life, Pid};
@@ -51,12 +53,14 @@ pub(super) async fn run(world: Arc<World>, until: Duration) {
 
 /// An indexer that runs and that nobody has asked to leave.
 fn pick(world: &World) -> Option<Pid> {
-    let all = world.indexers();
+    let all = world.indexers().into_iter().map(|pid| (pid, world.id_of(pid)));
+    let all: Vec<(Pid, IndexerId)> = all.collect();
     let mut state = world.state();
     let leaving = peers::leaving(&state.database.state);
     let fit: Vec<Pid> = all
         .into_iter()
-        .filter(|pid| !leaving.contains_key(&identity(*pid).to_string()))
+        .filter(|(_, id)| !leaving.contains_key(&id.to_string()))
+        .map(|(pid, _)| pid)
         .filter(|pid| {
             let process = state.processes.get(pid).filter(|own| own.is_open && !own.is_gone);
             let life = process.and_then(|process| process.life.as_ref());
@@ -81,7 +85,7 @@ fn copy(world: &World, original: Pid, loses_power: bool) {
 /// Lets a process that hangs go on after the one over the copy has begun. Not simulated: an original that goes
 /// on first, so that a copy with its last number lacks what it acknowledges.
 async fn hold(world: &Arc<World>, (original, life): (Pid, Life), until: Duration) {
-    let id = identity(original).to_string();
+    let id = world.id_of(original).to_string();
     let recorded = || world.state().database.state.document("incarnation", &id);
     let before = recorded();
     let is_due = || world.now() + MARGIN >= until || life.is_over();
