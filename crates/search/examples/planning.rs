@@ -69,7 +69,7 @@ async fn main() {
     let store = Arc::new(LocalFileSystem::new_with_prefix(directory).expect("it exists"));
     let clock = Arc::new(runtime::SystemClock);
     let settings = catalog::Settings::default();
-    let catalog = Catalog::open(store, "c", settings, clock).await.expect("it opens");
+    let catalog = Catalog::open(store, "catalog", settings, clock).await.expect("it opens");
     let buckets = catalog.snapshot().len();
     println!("{buckets} buckets");
     println!("| search | left by time | first ms | median ms | prune, median ms |");
