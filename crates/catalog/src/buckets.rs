@@ -11,6 +11,7 @@ use model::{BucketHeader, BucketId, BucketShape, BucketState, EventTime, IndexNa
 mod by_id;
 mod columns;
 mod numbers;
+mod times;
 
 pub(crate) use by_id::{ById, Place};
 use numbers::Numbers;
@@ -145,8 +146,7 @@ impl Chunk {
 
     /// Returns the index of the first bucket that is not before a key.
     fn position(&self, key: &Key) -> usize {
-        let earlier = self.last_times.partition_point(|last| *last < key.0);
-        let same = self.last_times[earlier..].partition_point(|last| *last == key.0);
+        let (earlier, same) = times::find(&self.last_times, key.0);
         earlier + self.ids[earlier..earlier + same].partition_point(|id| Reverse(*id) < key.1)
     }
 
@@ -424,8 +424,7 @@ impl Buckets {
 
     /// Returns the chunk whose range includes the key, if there is one.
     fn chunk_of(&self, key: &Key) -> Option<usize> {
-        let earlier = self.starts.partition_point(|start| *start < key.0);
-        let same = self.starts[earlier..].partition_point(|start| *start == key.0);
+        let (earlier, same) = times::find(&self.starts, key.0);
         let same = &self.chunks[earlier..earlier + same];
         (earlier + same.partition_point(|chunk| chunk.key(0) <= *key)).checked_sub(1)
     }
