@@ -21,10 +21,12 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, TimestampMicrosecondType};
 use bucket::{BucketReader, GranuleSet};
-use catalog::Catalog;
+use catalog::{Catalog, Snapshot};
 use foldhash::{HashMap, HashSet};
 use futures::TryStreamExt;
-use model::{BucketHeader, ErrorKind, EventBatch, IndexName, JournalPosition, TimeRange, columns};
+use model::{
+    BucketHeader, ErrorKind, EventBatch, EventTime, IndexName, JournalPosition, TimeRange, columns,
+};
 use object_store::ObjectStore;
 
 use super::one_object::is_of_object;
@@ -41,7 +43,7 @@ const METRIC: &str = "metric";
 
 /// An event: its arrival time, and the hash of its text and origin.
 type Event = (i64, u64);
-/// Records by index.
+/// Records by index, sorted by their arrival.
 type Arrivals = HashMap<IndexName, Vec<Ends>>;
 
 /// The first and the last event of a record.
@@ -66,11 +68,6 @@ impl Ends {
         let first = (first_index_time, at(0)?);
         let last = (first_index_time.checked_add(offset)?, at(last_row)?);
         Some(Self { first, last })
-    }
-
-    /// Whether the arrival times of a bucket include those of the record.
-    fn may_be_in(&self, entry: &BucketHeader) -> bool {
-        entry.first_index_time.0 <= self.first.0 && self.last.0 <= entry.last_index_time.0
     }
 }
 
@@ -99,10 +96,9 @@ impl StoredRecords {
         if wanted.is_empty() {
             return Ok(Self::default());
         }
-        let indexes: Vec<IndexName> = wanted.keys().cloned().collect();
         let snapshot = catalog.snapshot();
-        let buckets = snapshot.overlapping(&indexes, &TimeRange::ALL);
-        let buckets: Vec<_> = buckets.map(Arc::new).collect();
+        let work = tokio::task::spawn_blocking(move || (may_have(&snapshot, &wanted), wanted));
+        let (buckets, wanted) = work.await.map_err(|_| Error::Abandoned)?;
         Self::find(store, &buckets, &wanted).await
     }
 
@@ -117,17 +113,14 @@ impl StoredRecords {
     /// The store does not answer.
     async fn find(
         store: &Arc<dyn ObjectStore>,
-        buckets: &[Arc<BucketHeader>],
+        buckets: &[BucketHeader],
         wanted: &Arrivals,
     ) -> Result<Self, Error> {
         let mut found: HashMap<IndexName, HashSet<i64>> = HashMap::default();
         for entry in buckets {
             let Some(wanted) = wanted.get(&entry.index) else { continue };
-            let inside = wanted.iter().filter(|ends| ends.may_be_in(entry));
-            let inside: Vec<Ends> = inside.copied().collect();
-            if inside.is_empty() {
-                continue;
-            }
+            let arrived = (entry.first_index_time, entry.last_index_time);
+            let inside: Vec<Ends> = inside(wanted, arrived).copied().collect();
             let stored = match stored_of(store, entry, &inside).await {
                 Ok(stored) => stored,
                 Err(error) if is_of_bucket(&error) => {
@@ -141,6 +134,26 @@ impl StoredRecords {
         }
         Ok(Self(found))
     }
+}
+
+/// Returns the buckets whose arrival times include those of a record. The headers of the others are not kept:
+/// a catalog may have millions.
+fn may_have(snapshot: &Snapshot, wanted: &Arrivals) -> Vec<BucketHeader> {
+    let mut found = Vec::new();
+    for (index, wanted) in wanted {
+        let has_one = |bucket: &BucketHeader| {
+            inside(wanted, (bucket.first_index_time, bucket.last_index_time)).next().is_some()
+        };
+        found.extend(snapshot.buckets(index).iter().filter(has_one));
+    }
+    found
+}
+
+/// Returns those of sorted records whose events all arrived between two times, both included.
+fn inside(wanted: &[Ends], (from, upto): (EventTime, EventTime)) -> impl Iterator<Item = &Ends> {
+    let before = wanted.partition_point(|ends| ends.first.0 < from.0);
+    let begun = wanted[before..].iter().take_while(move |ends| ends.first.0 <= upto.0);
+    begun.filter(move |ends| ends.last.0 <= upto.0)
 }
 
 /// Whether an error concerns one bucket: it is damaged or missing, or its object cannot be read.
@@ -331,13 +344,16 @@ fn uncommitted(
             }
         })?;
     }
+    for records in arrivals.values_mut() {
+        records.sort_unstable_by_key(|ends| ends.first.0);
+    }
     Ok(arrivals)
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use model::{EventBatchBuilder, EventTime, Origin};
+    use model::{EventBatchBuilder, Origin};
 
     use super::*;
 
@@ -371,6 +387,23 @@ mod tests {
             assert_eq!(Ends::of(&batch("a", texts), 10, false), None, "{texts:?}");
         }
         assert!(Ends::of(&batch("a", &["x", "metric", "y"]), 10, false).is_some());
+    }
+
+    #[test]
+    fn records_are_in_a_bucket_only_with_all_their_events() {
+        let ends = |(first, last)| Ends { first: (first, 0), last: (last, 0) };
+        let wanted = [(-5, -3), (0, 0), (1, 4), (5, 9), (10, 12)].map(ends);
+        let firsts = |from, upto| -> Vec<i64> {
+            let arrived = (EventTime(from), EventTime(upto));
+            inside(&wanted, arrived).map(|ends| ends.first.0).collect()
+        };
+        assert_eq!(firsts(-5, 12), [-5, 0, 1, 5, 10]);
+        assert_eq!(firsts(0, 9), [0, 1, 5]);
+        assert_eq!(firsts(-4, 11), [0, 1, 5]);
+        assert_eq!(firsts(2, 8), [0_i64; 0]);
+        assert_eq!(firsts(13, 20), [0_i64; 0]);
+        assert_eq!(firsts(9, 0), [0_i64; 0], "a damaged header");
+        assert_eq!(firsts(i64::MIN, i64::MAX).len(), wanted.len());
     }
 
     #[test]
