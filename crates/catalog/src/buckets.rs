@@ -327,6 +327,12 @@ impl Buckets {
         self.iter().next()
     }
 
+    /// Returns the newest arrival time of their events, without making headers.
+    #[must_use]
+    pub fn last_index_time(&self) -> Option<EventTime> {
+        self.chunks.iter().flat_map(|chunk| chunk.last_index_times.iter().copied()).max()
+    }
+
     /// Iterates over all buckets.
     pub fn iter(&self) -> impl Iterator<Item = BucketHeader> + Clone {
         self.iter_from(0)

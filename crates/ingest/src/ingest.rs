@@ -198,9 +198,9 @@ impl Ingest {
             shutdown.spawn(Arc::clone(log).clean(shutdown.clone()));
         }
         let seen = recovered.iter().map(|(_, set)| set.last_index_time).max();
-        let range = TimeRange::ALL;
         let snapshot = parts.catalog.snapshot();
-        let stored = snapshot.overlapping(&[], &range).map(|b| b.last_index_time.0).max();
+        let newest = |index| snapshot.buckets(index).last_index_time();
+        let stored = snapshot.indexes().filter_map(newest).max().map(|time| time.0);
         let arrivals = Arc::new(Arrivals::after(seen.max(stored).unwrap_or(i64::MIN)));
 
         let adopter = Adopter {

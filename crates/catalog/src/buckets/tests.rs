@@ -137,6 +137,8 @@ fn chunks_split_and_disappear() {
     sorted.sort_by_key(order);
     assert_eq!(buckets.iter().collect::<Vec<_>>(), sorted);
     assert_eq!(buckets.first().as_ref(), sorted.first());
+    let newest = sorted.iter().map(|bucket| bucket.last_index_time).max();
+    assert_eq!((buckets.last_index_time(), Buckets::EMPTY.last_index_time()), (newest, None));
     for offset in [0, 1, 700, CHUNK, CHUNK + 1, 4_999, 5_000, 6_000] {
         let rest: Vec<_> = buckets.iter_from(offset).map(|entry| entry.id).collect();
         let expected: Vec<_> = sorted.iter().skip(offset).map(|entry| entry.id).collect();
