@@ -263,7 +263,7 @@ fn id_of(number: u128) -> BucketId {
 fn look_up(catalog: &Catalog) {
     const LOOKS: usize = 1_000_000;
     /// Bytes of the columns of a bucket.
-    const BYTES: usize = 90;
+    const BYTES: usize = 57;
     let snapshot = catalog.snapshot();
     let ids: Vec<BucketId> = snapshot.overlapping(&[], &TimeRange::ALL).map(|one| one.id).collect();
     let wanted: Vec<BucketId> = (0..LOOKS).map(|look| ids[random(look) % ids.len()]).collect();

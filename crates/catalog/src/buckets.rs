@@ -1,4 +1,4 @@
-//! The buckets of an index in search order, stored in columns: a bucket takes about 90 bytes, and its header
+//! The buckets of an index in search order, stored in columns: a bucket takes about 60 bytes, and its header
 //! is built when it is read. Snapshots share chunks: a commit copies only the chunk that it changes, not the
 //! whole list.
 
@@ -11,10 +11,12 @@ use model::{BucketHeader, BucketId, BucketShape, BucketState, EventTime, IndexNa
 mod by_id;
 mod columns;
 mod numbers;
+mod shapes;
 mod times;
 
 pub(crate) use by_id::{ById, Place};
 use numbers::Numbers;
+use shapes::Shapes;
 
 /// Maximum number of buckets in a chunk. A commit copies one chunk and one pointer per chunk, so both stay
 /// small up to millions of buckets.
@@ -33,16 +35,18 @@ pub(crate) struct Chunk {
     /// Lower bound of the event times of its buckets.
     earliest: EventTime,
     ids: Vec<BucketId>,
-    first_times: Vec<EventTime>,
     last_times: Vec<EventTime>,
-    first_index_times: Vec<EventTime>,
-    last_index_times: Vec<EventTime>,
+    /// Microseconds from the first event to the last one, from the first event to the first arrival, and from
+    /// that to the last arrival.
+    spans: Numbers,
+    delays: Numbers,
+    index_spans: Numbers,
     fingerprints: Vec<u64>,
     sizes: Numbers,
     rows: Numbers,
     raw_bytes: Numbers,
     versions: Numbers,
-    shapes: Vec<Option<Arc<BucketShape>>>,
+    shapes: Shapes,
     flags: Vec<u8>,
     /// Paths of buckets whose path does not follow from their ID.
     other_paths: BTreeMap<BucketId, Box<str>>,
@@ -58,10 +62,10 @@ macro_rules! for_each_column {
             index: _,
             earliest: _,
             ids,
-            first_times,
             last_times,
-            first_index_times,
-            last_index_times,
+            spans,
+            delays,
+            index_spans,
             fingerprints,
             sizes,
             rows,
@@ -72,7 +76,7 @@ macro_rules! for_each_column {
             other_paths: _,
             pack: _,
         } = $chunk;
-        for_each_column!(@ $column => $do; ids first_times last_times first_index_times last_index_times
+        for_each_column!(@ $column => $do; ids last_times spans delays index_spans
             fingerprints sizes rows raw_bytes versions shapes flags);
     }};
     (@ $column:ident => $do:expr; $($name:ident)*) => { $({ let $column = $name; $do; })* };
@@ -87,16 +91,16 @@ impl Chunk {
             index,
             earliest: EventTime::MAX,
             ids: Vec::new(),
-            first_times: Vec::new(),
             last_times: Vec::new(),
-            first_index_times: Vec::new(),
-            last_index_times: Vec::new(),
+            spans: Numbers::default(),
+            delays: Numbers::default(),
+            index_spans: Numbers::default(),
             fingerprints: Vec::new(),
             sizes: Numbers::default(),
             rows: Numbers::default(),
             raw_bytes: Numbers::default(),
             versions: Numbers::default(),
-            shapes: Vec::new(),
+            shapes: Shapes::default(),
             flags: Vec::new(),
             other_paths: BTreeMap::new(),
             pack: OnceLock::new(),
@@ -156,6 +160,18 @@ impl Chunk {
         (at < self.len() && self.key(at) == *key).then_some(at)
     }
 
+    fn first_time(&self, at: usize) -> EventTime {
+        EventTime(self.last_times[at].0.wrapping_sub_unsigned(self.spans.get(at)))
+    }
+
+    fn first_index_time(&self, at: usize) -> EventTime {
+        EventTime(self.first_time(at).0.wrapping_add_unsigned(self.delays.get(at)))
+    }
+
+    fn last_index_time(&self, at: usize) -> EventTime {
+        EventTime(self.first_index_time(at).0.wrapping_add_unsigned(self.index_spans.get(at)))
+    }
+
     fn header(&self, at: usize) -> BucketHeader {
         let (id, flags) = (self.ids[at], self.flags[at]);
         BucketHeader {
@@ -165,13 +181,13 @@ impl Chunk {
             size: self.sizes.get(at),
             rows: self.rows.get(at),
             raw_bytes: self.raw_bytes.get(at),
-            first_time: self.first_times[at],
+            first_time: self.first_time(at),
             last_time: self.last_times[at],
-            first_index_time: self.first_index_times[at],
-            last_index_time: self.last_index_times[at],
+            first_index_time: self.first_index_time(at),
+            last_index_time: self.last_index_time(at),
             version: self.versions.get(at),
             fingerprint: self.fingerprints[at],
-            shape: self.shapes[at].clone(),
+            shape: self.shapes.get(at).clone(),
             state: state(flags),
             fields_complete: flags & FIELDS_COMPLETE != 0,
             summary_rows: flags & SUMMARY_ROWS != 0,
@@ -183,10 +199,10 @@ impl Chunk {
         let flags = flags(&header);
         self.earliest = self.earliest.min(header.first_time);
         self.ids.insert(at, header.id);
-        self.first_times.insert(at, header.first_time);
         self.last_times.insert(at, header.last_time);
-        self.first_index_times.insert(at, header.first_index_time);
-        self.last_index_times.insert(at, header.last_index_time);
+        self.spans.insert(at, between(header.first_time, header.last_time));
+        self.delays.insert(at, between(header.first_time, header.first_index_time));
+        self.index_spans.insert(at, between(header.first_index_time, header.last_index_time));
         self.fingerprints.insert(at, header.fingerprint);
         self.sizes.insert(at, header.size);
         self.rows.insert(at, header.rows);
@@ -221,6 +237,12 @@ impl Chunk {
         });
         newer
     }
+}
+
+/// Returns the microseconds between two times. They wrap if the second one is earlier: whoever adds them gets
+/// it back.
+fn between(from: EventTime, upto: EventTime) -> u64 {
+    upto.0.wrapping_sub(from.0).cast_unsigned()
 }
 
 fn flags(header: &BucketHeader) -> u8 {
@@ -330,7 +352,8 @@ impl Buckets {
     /// Returns the newest arrival time of their events, without making headers.
     #[must_use]
     pub fn last_index_time(&self) -> Option<EventTime> {
-        self.chunks.iter().flat_map(|chunk| chunk.last_index_times.iter().copied()).max()
+        let of = |chunk: &Chunk| (0..chunk.len()).map(|at| chunk.last_index_time(at)).max();
+        self.chunks.iter().filter_map(|chunk| of(chunk)).max()
     }
 
     /// Iterates over all buckets.
@@ -385,7 +408,7 @@ impl Buckets {
             if !state(chunk.flags[at]).is_searchable() {
                 continue;
             }
-            let is_wanted = match &chunk.shapes[at] {
+            let is_wanted = match chunk.shapes.get(at) {
                 None => wanted(&chunk.header(at)),
                 Some(shape) => {
                     let shared = (Arc::as_ptr(shape), chunk.flags[at]);
@@ -416,7 +439,7 @@ impl Buckets {
         let inside = begun.filter(move |chunk| chunk.earliest < range.latest);
         inside.flat_map(move |chunk| {
             let overlaps =
-                move |at: &usize| range.overlaps(chunk.first_times[*at], chunk.last_times[*at]);
+                move |at: &usize| range.overlaps(chunk.first_time(*at), chunk.last_times[*at]);
             (0..chunk.len()).rev().filter(overlaps).map(move |at| (chunk, at))
         })
     }

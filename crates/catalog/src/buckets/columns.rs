@@ -7,7 +7,8 @@ use std::sync::Arc;
 use model::{BucketId, BucketShape, EventTime};
 
 use super::numbers::Numbers;
-use super::{Chunk, FIELDS_COMPLETE, FROZEN, SUMMARY_ROWS, THAWED};
+use super::shapes::Shapes;
+use super::{Chunk, FIELDS_COMPLETE, FROZEN, SUMMARY_ROWS, THAWED, between};
 use crate::codec::fields::{Fields, put_bytes, put_number, put_signed, put_text};
 use crate::codec::{Damage, Shared, content, encode_shape};
 
@@ -29,9 +30,15 @@ impl Chunk {
             put_time(&mut bytes, *last, before);
             before = *last;
         }
-        put_times(&mut bytes, &self.first_times, &self.last_times);
-        put_times(&mut bytes, &self.first_index_times, &self.first_times);
-        put_times(&mut bytes, &self.last_index_times, &self.first_index_times);
+        for at in 0..self.len() {
+            put_time(&mut bytes, self.first_time(at), self.last_times[at]);
+        }
+        for at in 0..self.len() {
+            put_time(&mut bytes, self.first_index_time(at), self.first_time(at));
+        }
+        for at in 0..self.len() {
+            put_time(&mut bytes, self.last_index_time(at), self.first_index_time(at));
+        }
         for column in [&self.sizes, &self.rows, &self.raw_bytes, &self.versions] {
             (0..self.len()).for_each(|at| put_number(&mut bytes, column.get(at)));
         }
@@ -49,7 +56,7 @@ impl Chunk {
         let mut shapes = Vec::new();
         let mut known: HashMap<*const BucketShape, u64> = HashMap::new();
         let mut numbers = Vec::with_capacity(self.len());
-        for shape in &self.shapes {
+        for shape in self.shapes.iter() {
             let number = shape.as_ref().map(|shape| {
                 *known.entry(Arc::as_ptr(shape)).or_insert_with(|| match encode_shape(shape) {
                     Some(encoded) => {
@@ -89,9 +96,12 @@ impl Chunk {
             before = time(&mut fields, before)?;
             chunk.last_times.push(before);
         }
-        chunk.first_times = times(&mut fields, &chunk.last_times)?;
-        chunk.first_index_times = times(&mut fields, &chunk.first_times)?;
-        chunk.last_index_times = times(&mut fields, &chunk.first_index_times)?;
+        let first_times = times(&mut fields, &chunk.last_times)?;
+        let first_index_times = times(&mut fields, &first_times)?;
+        let last_index_times = times(&mut fields, &first_index_times)?;
+        chunk.spans = all_between(&first_times, &chunk.last_times);
+        chunk.delays = all_between(&first_times, &first_index_times);
+        chunk.index_spans = all_between(&first_index_times, &last_index_times);
         chunk.sizes = numbers(&mut fields, len)?;
         chunk.rows = numbers(&mut fields, len)?;
         chunk.raw_bytes = numbers(&mut fields, len)?;
@@ -106,18 +116,14 @@ impl Chunk {
         if (1..len).any(|at| chunk.key(at - 1) >= chunk.key(at)) {
             return Err(content("the buckets of a pack are not in order"));
         }
-        chunk.earliest = chunk.first_times.iter().copied().fold(chunk.earliest, EventTime::min);
+        chunk.earliest = first_times.into_iter().fold(chunk.earliest, EventTime::min);
         Ok(chunk)
     }
 }
 
+/// Appends a time as its difference from another one.
 fn put_time(bytes: &mut Vec<u8>, time: EventTime, base: EventTime) {
     put_signed(bytes, time.0.wrapping_sub(base.0));
-}
-
-/// Appends times as their differences from other ones.
-fn put_times(bytes: &mut Vec<u8>, times: &[EventTime], bases: &[EventTime]) {
-    times.iter().zip(bases).for_each(|(time, base)| put_time(bytes, *time, *base));
 }
 
 fn time(fields: &mut Fields<'_>, base: EventTime) -> Result<EventTime, Damage> {
@@ -132,34 +138,30 @@ fn times(fields: &mut Fields<'_>, bases: &[EventTime]) -> Result<Vec<EventTime>,
     Ok(times)
 }
 
-fn numbers(fields: &mut Fields<'_>, len: usize) -> Result<Numbers, Damage> {
-    let mut numbers = Numbers::with_capacity(len);
-    for at in 0..len {
-        numbers.insert(at, fields.number()?);
-    }
-    Ok(numbers)
+fn all_between(from: &[EventTime], upto: &[EventTime]) -> Numbers {
+    from.iter().zip(upto).map(|(from, upto)| between(*from, *upto)).collect()
 }
 
-fn shapes(
-    fields: &mut Fields<'_>,
-    len: usize,
-    shared: &mut Shared,
-) -> Result<Vec<Option<Arc<BucketShape>>>, Damage> {
-    let mut table = Vec::new();
+fn numbers(fields: &mut Fields<'_>, len: usize) -> Result<Numbers, Damage> {
+    (0..len).map(|_| fields.number()).collect()
+}
+
+fn shapes(fields: &mut Fields<'_>, len: usize, shared: &mut Shared) -> Result<Shapes, Damage> {
+    // Number 0 is that of buckets without a shape. Equal shapes of the table become one.
+    let (mut known, mut table) = (vec![None], vec![0]);
+    let mut numbers: HashMap<*const BucketShape, u64> = HashMap::new();
     for _ in 0..fields.count()? {
-        table.push(shared.shape(fields.bytes()?)?);
+        let (shape, next) = (shared.shape(fields.bytes()?)?, known.len() as u64);
+        let number = *numbers.entry(Arc::as_ptr(&shape)).or_insert(next);
+        table.push(number);
+        if number == next {
+            known.push(Some(shape));
+        }
     }
-    let mut shapes = Vec::with_capacity(len);
-    for _ in 0..len {
+    let number = |_: usize| -> Result<u64, Damage> {
         let number = usize::try_from(fields.number()?).map_err(content)?;
-        let shape = match number.checked_sub(1) {
-            None => None,
-            Some(at) => {
-                let shape = table.get(at).ok_or_else(|| content("a shape is missing"))?;
-                Some(Arc::clone(shape))
-            }
-        };
-        shapes.push(shape);
-    }
-    Ok(shapes)
+        table.get(number).copied().ok_or_else(|| content("a shape is missing"))
+    };
+    let which = (0..len).map(number).collect::<Result<Numbers, Damage>>()?;
+    Ok(Shapes::of(known, which))
 }

@@ -163,6 +163,37 @@ fn chunks_are_full_where_buckets_come_in_the_order_of_time() {
     );
 }
 
+#[test]
+fn times_of_any_distance_and_order_are_kept() {
+    let times = [i64::MIN, -1, 0, 1, i64::from(u32::MAX), i64::from(u32::MAX) + 1, i64::MAX];
+    let times = times.map(EventTime);
+    let mut sorted = Vec::new();
+    for (first_time, last_time) in times.iter().flat_map(|first| times.map(|last| (*first, last))) {
+        for first_index_time in times {
+            for last_index_time in times {
+                let other = entry(sorted.len() as u128, 0);
+                let of_times = BucketHeader {
+                    first_time,
+                    last_time,
+                    first_index_time,
+                    last_index_time,
+                    ..other
+                };
+                sorted.push(of_times);
+            }
+        }
+    }
+    let buckets = of(sorted.clone());
+    assert!(buckets.chunks.len() > 2);
+    sorted.sort_by_key(order);
+    assert_eq!(buckets.iter().collect::<Vec<_>>(), sorted);
+    assert_eq!(reread(&buckets).iter().collect::<Vec<_>>(), sorted);
+    assert_eq!(buckets.last_index_time(), Some(EventTime::MAX));
+    for entry in &sorted {
+        assert_eq!(buckets.find(entry.id, entry.last_time).as_ref(), Some(entry));
+    }
+}
+
 /// Buckets to add or remove, by number and time of the last event.
 fn changes() -> impl Strategy<Value = Vec<(bool, u128, i64)>> {
     prop::collection::vec((any::<bool>(), 0_u128..40, 0_i64..9), 0..200)
