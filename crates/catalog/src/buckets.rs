@@ -231,11 +231,13 @@ impl Chunk {
             newer.insert(at - half, self.header(at));
         }
         self.other_paths.retain(|id, _| !newer.other_paths.contains_key(id));
-        for_each_column!(self, column => {
-            column.truncate(half);
-            column.shrink_to_fit();
-        });
+        for_each_column!(self, column => { column.truncate(half); });
+        self.shrink_to_fit();
         newer
+    }
+
+    fn shrink_to_fit(&mut self) {
+        for_each_column!(self, column => { column.shrink_to_fit(); });
     }
 }
 
@@ -485,6 +487,10 @@ impl Buckets {
         }
         let chunk = Arc::make_mut(&mut self.chunks[at]);
         chunk.insert(chunk.position(&key), header);
+        if chunk.len() == CHUNK {
+            // The copy of a shared column has no room, and gets twice as much as it needs for one more value.
+            chunk.shrink_to_fit();
+        }
         self.starts[at] = chunk.last_times[0];
     }
 

@@ -164,6 +164,18 @@ fn chunks_are_full_where_buckets_come_in_the_order_of_time() {
 }
 
 #[test]
+fn full_chunks_have_no_unused_capacity_if_earlier_snapshots_share_them() {
+    let mut buckets = Buckets::default();
+    for n in 0..CHUNK {
+        let before = buckets.clone();
+        buckets.insert(entry(n as u128, i64::try_from(n).unwrap_or(0)));
+        assert_eq!(before.len(), n);
+    }
+    let chunk = &buckets.chunks[0];
+    assert_eq!((chunk.ids.capacity(), chunk.last_times.capacity()), (CHUNK, CHUNK));
+}
+
+#[test]
 fn times_of_any_distance_and_order_are_kept() {
     let times = [i64::MIN, -1, 0, 1, i64::from(u32::MAX), i64::from(u32::MAX) + 1, i64::MAX];
     let times = times.map(EventTime);
