@@ -11,7 +11,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 CONSOLE := services/console
 CONSOLE_SOURCES := $(shell find $(CONSOLE)/src $(CONSOLE)/index.html $(CONSOLE)/*.json $(CONSOLE)/*.ts -type f 2>/dev/null)
 
-.PHONY: run cluster build image sbom chart kubernetes kubernetes-down cloud-up cloud-down test-kubernetes test-deploy test fuzz test-programs test-rust test-console test-clients test-clients-cluster test-versions simulate tools tools-rust lint lint-format lint-rust lint-docs lint-console lint-repository format bench bench-abuse bench-addons bench-catalog bench-cluster bench-deployment bench-hostile bench-ingest bench-kill bench-objects bench-peers bench-remote bench-s3 bench-sql profile-ingest console help clean
+.PHONY: run cluster build image sbom chart kubernetes kubernetes-down cloud-up cloud-down test-kubernetes test-deploy test fuzz test-programs test-rust test-console test-clients test-clients-cluster test-versions simulate tools tools-rust lint lint-format lint-rust lint-docs lint-console lint-repository format bench bench-abuse bench-addons bench-catalog bench-catalog-large bench-cluster bench-deployment bench-hostile bench-ingest bench-kill bench-objects bench-peers bench-remote bench-s3 bench-sql profile-ingest console help clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -156,6 +156,9 @@ bench-peers: build ## compare searches with DuckDB, ClickHouse and tantivy
 
 bench-catalog: ## commits a second into the catalog; opening a large one, and planning over it
 	@ci/bench-catalog.sh
+
+bench-catalog-large: build ## a control plane over 5,000,000 buckets: memory, restarts, requests (Linux)
+	@ci/bench-catalog.sh --large --write
 
 bench-addons: build ## searches with and without add-ons (Linux)
 	@ci/bench-addons.sh
