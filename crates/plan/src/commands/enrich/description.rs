@@ -4,10 +4,11 @@
 //! Guarantees: two searches that describe a field equally compute equal values for events with the same
 //! stored columns, whatever has changed between them. A field has no description if its value depends on the
 //! time, on chance, on the user or on a program. Scans remember by descriptions which events satisfy a
-//! filter.
+//! filter, and the values, so descriptions are short: a digest of 128 bits takes the place of a long text.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use exprs::required_fields::RequiredFields;
@@ -23,6 +24,10 @@ use super::lookups::Automatic;
 use super::parsed::ParsedField;
 use context::event_types::{self, Described};
 use context::planning::PlanningContext;
+
+/// Length in bytes from which on a digest takes the place of a text. Scans hash and compare descriptions for
+/// each part of a bucket, and the text of event types has the searches of all of them.
+const LONG: usize = 256;
 
 /// The functions whose values depend on their arguments alone, and which report nothing to the user.
 const PURE: &[&str] = &[
@@ -112,13 +117,41 @@ pub(super) fn of_fields(
     let setters = setters(objects);
     let kind = |field: &str| frame.kind(field);
     let described = names.into_iter().filter_map(|name| {
-        let description = match classes.may_set(&name) {
-            true => of_class(&name, &classes.described(&name, env), objects, &setters, &kind)?,
-            false => together(&[name.as_str()], objects, &setters, &kind)?,
-        };
-        Some((name, description.into()))
+        let class = classes.may_set(&name).then(|| classes.described(&name, env));
+        let description = of_field(&name, class.as_ref(), objects, &setters, &kind)?;
+        Some((name, description))
     });
     described.collect()
+}
+
+/// Describes a field; `class` is given if it is one of event types or tags.
+fn of_field(
+    name: &str,
+    class: Option<&Described>,
+    objects: &Objects,
+    setters: &Setters<'_>,
+    kind: &dyn Fn(&str) -> Option<ValueType>,
+) -> Option<Arc<str>> {
+    let text = match class {
+        Some(class) => of_class(name, class, objects, setters, kind)?,
+        None => together(&[name], objects, setters, kind)?,
+    };
+    Some(shortened(name, text))
+}
+
+/// Returns the description of a field: the text, or a digest of a long one.
+fn shortened(name: &str, text: String) -> Arc<str> {
+    // No byte of a text has this value.
+    const OTHER: u8 = 0xfe;
+    if text.len() < LONG {
+        return text.into();
+    }
+    // One of 64 bits would be too short to tell all texts apart.
+    let (mut one, mut two) = (DefaultHasher::new(), DefaultHasher::new());
+    two.write_u8(OTHER);
+    text.hash(&mut one);
+    text.hash(&mut two);
+    format!("{name:?} as {:016x}{:016x}", one.finish(), two.finish()).into()
 }
 
 /// Describes a field of event types or tags, which are described with the fields that they read.
@@ -230,13 +263,13 @@ mod tests {
     use super::*;
 
     /// The description of `EVAL-x = <expression>`, among other fields.
-    fn described(expression: &str, more: &str) -> Option<String> {
+    fn described(expression: &str, more: &str) -> Option<Arc<str>> {
         let props = format!("[web]\nEVAL-x = {expression}\n{more}");
         let layers = Layers::builtin().with(Layer::SystemLocal, "props", &props);
         let parsed = Parsed::of(&Knowledge::new(layers));
         let calculated = parsed.calculated.into_iter().map(Calculated).collect();
         let objects = Objects { calculated, ..Objects::default() };
-        together(&["x"], &objects, &setters(&objects), &kind)
+        of_field("x", None, &objects, &setters(&objects), &kind)
     }
 
     fn kind(name: &str) -> Option<ValueType> {
@@ -285,7 +318,7 @@ mod tests {
             let objects = Objects { calculated, ..Objects::default() };
             let mut class = Described { text: text.to_owned(), ..Described::default() };
             read.iter().for_each(|field| class.fields.name(field));
-            of_class("eventtype", &class, &objects, &setters(&objects), &kind)
+            of_field("eventtype", Some(&class), &objects, &setters(&objects), &kind)
         };
         let one = of_types("some", &["x", "y"], "lower(a)").unwrap();
         assert_eq!(of_types("some", &["x", "y"], "lower(a)"), Some(one.clone()));
@@ -295,6 +328,28 @@ mod tests {
         assert_eq!(of_types("some", &["x", "y"], "if(now()>0, a, null())"), None);
         let other = of_types("some", &["y"], "lower(a)").unwrap();
         assert_eq!(of_types("some", &["y"], "upper(a)"), Some(other));
+    }
+
+    #[test]
+    fn digests_take_the_place_of_long_texts() {
+        let objects = Objects::default();
+        let of_types = |name: &str, text: &str| {
+            let class = Described { text: text.to_owned(), ..Described::default() };
+            of_field(name, Some(&class), &objects, &setters(&objects), &kind).unwrap()
+        };
+        let types: String = (0..5_000).map(|at| format!("\"type {at}\":user=u{at};")).collect();
+        let one = of_types("eventtype", &types);
+        assert!(one.len() < 64 && one.contains("eventtype"), "{one}");
+        assert_eq!(of_types("eventtype", &types), one);
+        assert_ne!(of_types("tag", &types), one);
+        let (fewer, _) = types.rsplit_once("\"type").unwrap();
+        for other in [fewer.to_owned(), types.replacen("u7;", "u8;", 1), format!("{types} ")] {
+            assert_ne!(of_types("eventtype", &other), one);
+        }
+        let of_value = |value: &str| described(&format!("coalesce(a, \"{value}\")"), "").unwrap();
+        let (one, other) = (of_value(&"one".repeat(90)), of_value(&"two".repeat(90)));
+        assert!(one.len() < 64, "{one}");
+        assert_ne!(one, other);
     }
 
     #[test]
