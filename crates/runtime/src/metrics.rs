@@ -260,7 +260,7 @@ metrics! {
     FILTER_BYTES Gauge "karst_filter_bytes"
         "Memory used by the rows that passed the filters of earlier searches (max_filter_memory_mb).";
     FILTER_GRANULES Counter "karst_filter_granules_total"
-        "Granules of searches with costly filters, by kind (known: the rows that pass are remembered; tested).";
+        "Granules of searches with filters that are costly, or before values that are remembered, by kind (known: the rows that pass are remembered; tested).";
     COMPUTED_BYTES Gauge "karst_computed_bytes"
         "Memory used by the values of fields that earlier searches have computed (max_computed_memory_mb).";
     COMPUTED_GRANULES Counter "karst_computed_granules_total"
