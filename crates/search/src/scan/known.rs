@@ -45,6 +45,12 @@ impl KnownValues {
         self.values.data_type() == data_type
     }
 
+    /// Whether they are kept in place of those that another search has left meanwhile: if they are of more
+    /// rows. So some values never replace those of the same rows and others.
+    pub(super) fn replaces(&self, before: &Self) -> bool {
+        !before.are_of(self.values.data_type()) || self.values.len() > before.values.len()
+    }
+
     /// Returns the values of some of the rows.
     ///
     /// # Errors
@@ -152,6 +158,22 @@ mod tests {
             assert_eq!(all.rows, bits(|_| true));
             assert!(all.bytes() >= all.values.get_array_memory_size());
         }
+    }
+
+    #[test]
+    fn values_of_more_rows_replace_others() {
+        let of = |is_set: fn(usize) -> bool| known(&bits(is_set), texts);
+        let (half, all) = (of(|row| row < 50), of(|_| true));
+        assert!(all.replaces(&half));
+        assert!(!half.replaces(&all), "all of its rows are among the others");
+        assert!(!half.replaces(&half));
+        // Neither has all rows of the other.
+        let others = of(|row| row >= 40);
+        assert!(others.replaces(&half));
+        assert!(!half.replaces(&others));
+        // Those of another type are of no use.
+        let few_lists = known(&bits(|row| row < 3), lists);
+        assert!(few_lists.replaces(&all));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What searches remember of the granules of stored buckets: which rows pass costly filters, and the values
-//! of computed fields.
+//! What searches remember of the granules of stored buckets: which rows pass costly filters, and those before
+//! computed fields, and the values of these fields.
 //!
 //! Guarantees: an entry is the result of a computation for all rows of a granule, or for those that it names,
 //! and the computation is known by what it computes, so that a search that finds the entry would compute the
@@ -25,6 +25,10 @@ const ENTRY: usize = 64;
 
 /// Size of a bucket besides its entries, about: the least that a map takes.
 const BUCKET: usize = 4 * ENTRY;
+
+/// Divisor of a number of rows of which at least as many must pass for the values of computed fields to be
+/// remembered: the share of rows from which on a filter is not sparse (`selectivity`).
+pub(super) const FEW: usize = 32;
 
 /// The rows that pass filters, one bit per row.
 pub(crate) type PassedRows = Remembered<Arc<[Arc<Identity>]>, BooleanBuffer>;
@@ -88,15 +92,24 @@ impl PassedRows {
         Self::new(most, [names::FILTER_BYTES, names::FILTER_GRANULES], "tested")
     }
 
-    /// Remembers the passing rows of granules.
+    /// Remembers the passing rows of granules that were tested. If the filter is not costly, only those of
+    /// granules of which not few rows pass are remembered: no values are computed for the others, and a
+    /// single search for a rare value would take the place of costly filters.
     pub(super) fn keep_rows(
         &self,
         filter: &Arc<[Arc<Identity>]>,
         bucket: BucketId,
-        rows: &OfGranules<BooleanBuffer>,
+        tested: &OfGranules<BooleanBuffer>,
+        is_costly: bool,
     ) {
-        let size = filter.iter().map(|one| one.bytes()).sum();
-        self.keep(filter, size, bucket, rows, |rows| rows.len().div_ceil(8));
+        self.count_new(tested.len());
+        let are_many = |rows: &BooleanBuffer| rows.count_set_bits() * FEW >= rows.len();
+        let kept = tested.iter().filter(|(_, rows)| is_costly || are_many(rows));
+        let kept: OfGranules<BooleanBuffer> = kept.cloned().collect();
+        let key_bytes = filter.iter().map(|one| one.bytes()).sum();
+        let bytes = |rows: &BooleanBuffer| rows.len().div_ceil(8);
+        // Other searches find the same.
+        self.keep(filter, key_bytes, bucket, &kept, bytes, |_, _| false);
     }
 }
 
@@ -106,14 +119,16 @@ impl ComputedValues {
         Self::new(most, [names::COMPUTED_BYTES, names::COMPUTED_GRANULES], "computed")
     }
 
-    /// Remembers values of granules.
+    /// Remembers values of granules, if not more of them are known by now.
     pub(super) fn keep_values(
         &self,
         field: &Arc<str>,
         bucket: BucketId,
         values: &OfGranules<KnownValues>,
     ) {
-        self.keep(field, field.len(), bucket, values, KnownValues::bytes);
+        self.count_new(values.len());
+        let (bytes, replaces) = (KnownValues::bytes, KnownValues::replaces);
+        self.keep(field, field.len(), bucket, values, bytes, replaces);
     }
 
     /// Remembers the size in bytes per row of values of a bucket that were too large to be remembered, alone
@@ -162,6 +177,12 @@ impl<K: Clone + Eq + Hash, V: Clone> Remembered<K, V> {
         counter!(granules, "kind" => "known").increment(known as u64);
     }
 
+    /// Counts granules of which something new is known.
+    fn count_new(&self, new: usize) {
+        let [_, granules] = self.names;
+        counter!(granules, "kind" => self.new).increment(new as u64);
+    }
+
     /// Returns what is known of some granules of a bucket.
     pub(super) fn find(&self, key: &K, bucket: BucketId, granules: &GranuleSet) -> Found<V> {
         let mut known = Vec::new();
@@ -180,7 +201,8 @@ impl<K: Clone + Eq + Hash, V: Clone> Remembered<K, V> {
         Found { known, missing }
     }
 
-    /// Remembers what is known of granules.
+    /// Remembers what is known of granules. `replaces` returns whether something, the first argument, is
+    /// kept in place of what another search has left meanwhile.
     fn keep(
         &self,
         key: &K,
@@ -188,15 +210,20 @@ impl<K: Clone + Eq + Hash, V: Clone> Remembered<K, V> {
         bucket: BucketId,
         found: &OfGranules<V>,
         bytes: impl Fn(&V) -> usize,
+        replaces: impl Fn(&V, &V) -> bool,
     ) {
-        let [_, granules] = self.names;
-        counter!(granules, "kind" => self.new).increment(found.len() as u64);
+        if found.is_empty() {
+            return;
+        }
         self.change(key, key_bytes, bucket, |of_bucket| {
             for (granule, value) in found {
+                let before = match of_bucket.granules.get(granule) {
+                    Some(before) if !replaces(value, before) => continue,
+                    Some(before) => ENTRY + bytes(before),
+                    None => 0,
+                };
+                of_bucket.granules.insert(*granule, value.clone());
                 let size = ENTRY + bytes(value);
-                // Another search may have left something meanwhile.
-                let before = of_bucket.granules.insert(*granule, value.clone());
-                let before = before.map_or(0, |before| ENTRY + bytes(&before));
                 of_bucket.bytes = (of_bucket.bytes + size).saturating_sub(before);
             }
         });
@@ -275,7 +302,7 @@ impl<V> Of<V> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use arrow::array::{ArrayRef, StringViewArray};
+    use arrow::array::{Array, ArrayRef, Int64Array, StringViewArray};
     use arrow::datatypes::DataType;
 
     use super::*;
@@ -313,12 +340,12 @@ mod tests {
     fn rows_are_known_for_the_filter_and_the_bucket_only() {
         let passed = PassedRows::of_filters(1 << 20);
         let (one, other) = (bucket(1), bucket(2));
-        passed.keep_rows(&filter("a"), one, &of(&[7, 1, 3]));
-        passed.keep_rows(&filter("a"), other, &of(&[2]));
+        passed.keep_rows(&filter("a"), one, &of(&[7, 1, 3]), true);
+        passed.keep_rows(&filter("a"), other, &of(&[2]), true);
         assert_eq!(known(&passed, "a", one), [1, 3, 7]);
         assert_eq!(known(&passed, "a", other), [2]);
         assert!(known(&passed, "b", one).is_empty());
-        passed.keep_rows(&filter("a"), one, &of(&[3, 4]));
+        passed.keep_rows(&filter("a"), one, &of(&[3, 4]), true);
         assert_eq!(known(&passed, "a", one), [1, 3, 4, 7]);
     }
 
@@ -326,7 +353,7 @@ mod tests {
     fn all_granules_are_known_only_together() {
         let passed = PassedRows::of_filters(1 << 20);
         let (one, other) = (bucket(1), bucket(2));
-        passed.keep_rows(&filter("a"), one, &of(&[1, 3, 7]));
+        passed.keep_rows(&filter("a"), one, &of(&[1, 3, 7]), true);
         let mut granules = GranuleSet::none(GRANULES);
         assert!(!passed.has_all(&filter("b"), one, &granules));
         for granule in [1, 7] {
@@ -340,19 +367,43 @@ mod tests {
     }
 
     #[test]
-    fn values_that_replace_others_take_their_place() {
+    fn of_filters_that_are_not_costly_only_granules_of_which_many_rows_pass_are_kept() {
+        let passed = PassedRows::of_filters(1 << 20);
+        let bucket = bucket(1);
+        let first = |count: usize| BooleanBuffer::collect_bool(1024, |row| row < count);
+        let few = vec![(4, first(1024 / FEW - 1)), (7, first(0))];
+        passed.keep_rows(&filter("a"), bucket, &few, false);
+        assert!(passed.kept.lock().all.is_empty());
+        assert_eq!(passed.kept.lock().bytes, 0);
+        let mut all = few;
+        all.extend([(2, first(1024)), (3, first(1024 / FEW))]);
+        passed.keep_rows(&filter("a"), bucket, &all, false);
+        passed.keep_rows(&filter("costly"), bucket, &all, true);
+        for (name, granules) in [("a", vec![2, 3]), ("costly", vec![2, 3, 4, 7])] {
+            let Found { known, .. } =
+                passed.find(&filter(name), bucket, &GranuleSet::all(GRANULES));
+            let known: Vec<usize> = known.into_iter().map(|(granule, _)| granule).collect();
+            assert_eq!(known, granules, "{name}");
+        }
+    }
+
+    #[test]
+    fn values_of_more_rows_take_the_place_of_others() {
         let values = ComputedValues::of_fields(1 << 20);
         let (field, bucket) = (Arc::from("a"), bucket(1));
-        let known = |rows: usize| {
+        let known = |values: ArrayRef| {
+            let (rows, bytes) = (values.len(), values.len() * 16);
             let bits = BooleanBuffer::collect_bool(1024, |row| row < rows);
-            let texts: ArrayRef = Arc::new(StringViewArray::from(vec!["value"; rows]));
-            vec![(4, KnownValues::new(bits, texts, rows * 16))]
+            vec![(4, KnownValues::new(bits, values, bytes))]
         };
-        for rows in [1_000, 10, 500] {
-            values.keep_values(&field, bucket, &known(rows));
+        let texts = |rows: usize| Arc::new(StringViewArray::from(vec!["value"; rows])) as ArrayRef;
+        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![7; 20]));
+        let searches = [(texts(10), 10), (texts(1_000), 1_000), (texts(500), 1_000), (numbers, 20)];
+        for (found, left) in searches {
+            values.keep_values(&field, bucket, &known(found));
             let kept = values.kept.lock();
             let of = kept.all.values().next().unwrap();
-            let size = BUCKET + ENTRY + rows * 16 + 1024 / 8;
+            let size = BUCKET + ENTRY + left * 16 + 1024 / 8;
             assert_eq!(of.buckets[&bucket].bytes, size);
             assert_eq!((kept.bytes, of.bytes), (size + ENTRY + 1, size + ENTRY + 1));
         }
@@ -365,10 +416,10 @@ mod tests {
         let bucket = bucket(1);
         let all: Vec<usize> = (0..GRANULES).collect();
         for name in ["a", "b"] {
-            passed.keep_rows(&filter(name), bucket, &of(&all));
+            passed.keep_rows(&filter(name), bucket, &of(&all), true);
         }
         assert_eq!(known(&passed, "a", bucket).len(), GRANULES);
-        passed.keep_rows(&filter("c"), bucket, &of(&all));
+        passed.keep_rows(&filter("c"), bucket, &of(&all), true);
         assert!(known(&passed, "b", bucket).is_empty());
         for name in ["a", "c"] {
             assert_eq!(known(&passed, name, bucket).len(), GRANULES, "{name}");
@@ -382,7 +433,7 @@ mod tests {
         let passed = PassedRows::of_filters(4 * size);
         let all: Vec<usize> = (0..GRANULES).collect();
         for number in 0..20 {
-            passed.keep_rows(&filter("a"), bucket(number), &of(&all));
+            passed.keep_rows(&filter("a"), bucket(number), &of(&all), true);
             assert_eq!(known(&passed, "a", bucket(number)).len(), GRANULES);
         }
         let left = (0..20).filter(|number| !known(&passed, "a", bucket(*number)).is_empty());
@@ -413,7 +464,7 @@ mod tests {
     fn rows_that_do_not_fit_are_not_kept() {
         let passed = PassedRows::of_filters(100);
         let bucket = bucket(1);
-        passed.keep_rows(&filter("a"), bucket, &of(&[1, 2]));
+        passed.keep_rows(&filter("a"), bucket, &of(&[1, 2]), true);
         assert!(known(&passed, "a", bucket).is_empty());
         assert_eq!(passed.kept.lock().bytes, 0);
         assert!(!PassedRows::of_filters(0).is_on());

@@ -289,6 +289,23 @@ async fn columns_of_values_are_read_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn rare_values_and_bounds_of_the_index_time_do_not_take_the_place_of_costly_filters() {
+    let filled = Filled::new().await;
+    // There is room for the rows of one filter.
+    let service = filled.service(19_000);
+    let costly = "search level=low | stats count";
+    let tested = bytes(&done(&service, costly, ALL).await);
+    let known = bytes(&done(&service, costly, ALL).await);
+    assert!(known < tested, "{known} after {tested}");
+    // At most one row of a granule passes the first one, and all rows pass the second one.
+    for filter in ["ms<10", "_index_earliest=1"] {
+        done(&service, &format!("search {filter} | stats count by level"), ALL).await;
+        let again = bytes(&done(&service, costly, ALL).await);
+        assert!(again <= known, "{filter}: {again} after {known}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn values_that_are_too_large_to_be_remembered_are_found_so_once() {
     // Of the events of each bucket, they take 40 MB.
     let large = "x".repeat(43_000);

@@ -18,15 +18,11 @@ use super::values::{Begun, with_values};
 use super::{PartRows, Reading, Rows, Scan, Source, StoredRows, place_in};
 use crate::readers::unreadable;
 use crate::scan::computed::ComputedColumn;
-use crate::scan::passed::{Found, OfGranules};
+use crate::scan::passed::{FEW, Found, OfGranules};
 use crate::scan::stale::Stale;
 use crate::scan::unit::{FieldPlace, Known};
 use crate::scan::work::{KeptPart, Origin, ResidualFilters};
 use crate::times::Phase;
-
-/// Divisor of the rows of a part of which at least as many must pass for their values to be remembered: the
-/// share of rows from which on a filter is not sparse (`selectivity`).
-const FEW: u64 = 32;
 
 /// What is remembered of the rows of a part.
 pub(super) struct Kept {
@@ -151,7 +147,8 @@ impl Scan {
             let Some(tested) = self.tested(&source, rows, &missing, &filters).await? else {
                 return Ok(stream::empty().boxed());
             };
-            self.passed.keep_rows(&filters.identity, source.header.id, &tested);
+            let (bucket, is_costly) = (source.header.id, filters.is_costly);
+            self.passed.keep_rows(&filters.identity, bucket, &tested, is_costly);
             let mut all = known;
             all.extend(tested);
             all.sort_unstable_by_key(|(granule, _)| *granule);
@@ -233,7 +230,7 @@ impl Scan {
             self.report.events_matched.fetch_add(count as u64, Relaxed);
             Arc::clone(&self).counted(count as u64)
         } else {
-            let computes = kept.computes && count as u64 >= scanned / FEW;
+            let computes = kept.computes && count as u64 >= scanned / FEW as u64;
             let begun = self.begin_values(&source, &passing, &kept, computes).await?;
             let reading = self.read_passing(&source, &passing, &kept, begun.is_some()).await?;
             if let Some(begun) = begun {

@@ -28,6 +28,8 @@ pub(in crate::scan) struct KeptPart {
     pub(in crate::scan) own: ResidualFilters,
     /// The others.
     pub(in crate::scan) rest: ResidualFilters,
+    /// Whether they are costly. Others are remembered only where they give values.
+    pub(in crate::scan) is_costly: bool,
 }
 
 impl ResidualFilters {
@@ -103,14 +105,15 @@ impl Work {
         let cost: usize = own.iter().map(|at| self.conjuncts[*at].cost).sum();
         let are_bounds = others.iter().all(|at| self.conjuncts[*at].is_bound);
         let gives_values = for_values && are_bounds && !own.is_empty();
-        if computed.is_none() && cost < COSTLY && !gives_values {
+        let is_costly = computed.is_some() || cost >= COSTLY;
+        if !is_costly && !gives_values {
             return None;
         }
         identity.extend(computed.map(|filter| Arc::clone(&filter.identity)));
         let own = ResidualFilters { filters: own, ..residual.after_test(false) };
         let rest =
             ResidualFilters { filters: others, computed: false, ..residual.after_test(false) };
-        Some(KeptPart { identity: identity.into(), own, rest })
+        Some(KeptPart { identity: identity.into(), own, rest, is_costly })
     }
 
     /// Whether a filter is over small columns, and may leave few rows. A bucket has few source types.
@@ -279,13 +282,13 @@ impl Work {
 }
 
 /// Returns what a filter over columns of the table computes; `None` if later searches cannot recognize it, or
-/// need not.
+/// need not. The bounds of the time of indexing are new ones in most searches, as those of the time are.
 pub(super) fn identity_of(
     expr: &Arc<dyn PhysicalExpr>,
     schema: &SchemaRef,
     is_bound: bool,
 ) -> Option<Identity> {
-    if is_bound {
+    if is_bound || schema.fields().find(columns::INDEX_TIME).is_some() {
         return None;
     }
     Identity::of(expr, &|column: &Column| {
