@@ -114,7 +114,10 @@ mod tests {
         refuses("status= | head", "a value after", "|");
         refuses("x IN (a", "after the values of IN", "");
         refuses("x IN ()", "at least one value", "x IN ()");
-        refuses("earliest>5", "takes only '='", "earliest>5");
+        refuses("earliest>5", "takes only '=' before a number", "earliest>5");
+        refuses("earliest<-1d", "takes only '=', '>' and '>='", "earliest<-1d");
+        refuses("latest>=@d", "takes only '=', '<' and '<='", "latest>=@d");
+        refuses("_index_latest!=@d", "takes only '=', '<' and '<='", "_index_latest!=@d");
         refuses("NOT earliest=-1d", "cannot be negated", "NOT earliest=-1d");
         refuses("a `m(1)` b", "macro `m(1)` cannot be expanded", "`m(1)`");
         refuses("a ```b", "comment is not closed", "```b");
@@ -136,6 +139,12 @@ mod tests {
         crate::testing::same("a, b", "a b");
         crate::testing::same("host=(a OR b)", "(host=a OR host=b)");
         crate::testing::same("host::a", "host=a");
+        crate::testing::same("a earliest>=-1d latest<@d", "a earliest=-1d latest=@d");
+        crate::testing::same("a earliest > -1d latest <= now", "a earliest=-1d latest=now");
+        crate::testing::same(
+            "a _index_earliest>=@d _index_latest<now",
+            "a _index_earliest=@d _index_latest=now",
+        );
         crate::testing::same("user=TERM(x.y)", "user=\"x.y\"");
         crate::testing::same("user!=CASE(X)", "(user=* NOT user=CASE(X))");
         crate::testing::same(

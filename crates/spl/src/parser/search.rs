@@ -294,11 +294,11 @@ impl Parser<'_> {
             let comparison = SearchComparison { field, operator, value, span };
             return Ok(Some(SearchExpr::Comparison(comparison)));
         };
-        if operator != ComparisonOperator::Equal {
-            let message = format!("time modifier '{}' takes only '='", kind.name());
+        let value = value.pattern.text();
+        if let Some(message) = refused_bound(kind, operator, &value) {
             return Err(self.error(message, span));
         }
-        time.push(TimeModifier { kind, value: value.pattern.text(), format: None, span });
+        time.push(TimeModifier { kind, value, format: None, span });
         Ok(None)
     }
 
@@ -564,6 +564,34 @@ fn join(
         0 | 1 => members.pop(),
         _ => Some(combine(members)),
     }
+}
+
+/// Returns why a time modifier cannot have this operator; `None` if it can. `earliest>=-1d` and `latest<@d`
+/// are `=` in other words. A number may also be meant for a field of this name, such as a result of `stats`.
+fn refused_bound(
+    kind: TimeModifierKind,
+    operator: ComparisonOperator,
+    value: &str,
+) -> Option<String> {
+    use ComparisonOperator::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual};
+    let name = kind.name();
+    let (others, bounds) = match kind {
+        TimeModifierKind::Earliest | TimeModifierKind::IndexEarliest => {
+            ("'>' and '>='", [Greater, GreaterOrEqual])
+        }
+        TimeModifierKind::Latest | TimeModifierKind::IndexLatest => {
+            ("'<' and '<='", [Less, LessOrEqual])
+        }
+    };
+    if operator == Equal {
+        return None;
+    }
+    if !bounds.contains(&operator) {
+        return Some(format!("time modifier '{name}' takes only '=', {others}"));
+    }
+    value.parse::<f64>().is_ok().then(|| {
+        format!("time modifier '{name}' takes only '=' before a number; compare a field with where")
+    })
 }
 
 /// Converts `host::web1` to `host=web1`.
