@@ -14,7 +14,7 @@ use exprs::{Typed, repeated};
 use frames::{Frame, column};
 use spl::ast::EventstatsCommand;
 
-use super::stats::{Rules, aggregates_by, by_fields, joined};
+use super::stats::{Rules, aggregates_by, by_fields, joined, refuse_names_of_keys};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, presence};
 use context::planning::PlanningContext;
 
@@ -50,6 +50,7 @@ pub(super) fn plan(
     env: &PlanningContext<'_>,
 ) -> Result<Frame, Error> {
     let keys = by_fields(&command.by, &frame);
+    refuse_names_of_keys("eventstats", &command.calls, &keys, &frame)?;
     let rules = Rules { only_numbers: command.allnum, ..Rules::default() };
     let values = aggregates_by(&command.calls, &keys, &frame, env, rules)?;
     if keys.iter().any(|name| frame.kind(name).is_none()) {

@@ -12,7 +12,9 @@ use spl::ast::{
 
 use super::Step;
 use super::eval::convert;
-use super::stats::{Rules, Valueless, aggregates_by, explode, sparkline_axis};
+use super::stats::{
+    Rules, Valueless, aggregates_by, explode, refuse_names_of_keys, sparkline_axis,
+};
 use crate::Error;
 use context::planning::PlanningContext;
 use context::stage::Breaker;
@@ -54,6 +56,8 @@ pub(super) fn pivot(
             frame = frame.with_keys([SERIES])?;
         }
     }
+    let command = if series.span.is_some() { "timechart" } else { "chart" };
+    refuse_names_of_keys(command, series.calls, std::slice::from_ref(&row), &frame)?;
     let calls: Vec<StatsCall> = series.calls.iter().map(as_sum).collect();
     let sparklines = if series.span.is_none() { sparkline_axis(&frame, env) } else { None };
     let rules = Rules { sparklines, ..Rules::default() };

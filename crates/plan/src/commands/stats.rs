@@ -63,6 +63,7 @@ impl CommandPlan for StatsCommand {
         }
         let calls = summary::calls(&self.calls, &frame)?;
         let keys = by_fields(&self.by, &frame);
+        refuse_names_of_keys("stats", &self.calls, &keys, &frame)?;
         let sparklines = sparkline_axis(&frame, env);
         let (frame, keys) = split_values(frame, keys, self.dedup_splitvals)?;
         let rules = Rules { only_numbers: self.allnum, sparklines };
@@ -301,6 +302,35 @@ pub(super) fn expand_calls(calls: &[StatsCall], keys: &[String], frame: &Frame) 
         }
     }
     expanded
+}
+
+/// Refuses aggregates with the name of a group key, because one of both values would be lost. Aggregates that
+/// are the value of the key, such as `values(host) AS host BY host`, lose nothing.
+pub(super) fn refuse_names_of_keys(
+    command: &str,
+    calls: &[StatsCall],
+    keys: &[String],
+    frame: &Frame,
+) -> Result<(), Error> {
+    for call in expand_calls(calls, keys, frame) {
+        let name = call.output_name();
+        if keys.iter().any(|key| key == name) && !is_value_of(&call, name) {
+            let message = format!(
+                "Error in '{command}' command: The output field '{name}' cannot have the same name \
+                 as a group-by field: give it another name with AS"
+            );
+            return Err(Error::at(message, call.span));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a call returns the only value that a group key has in its group.
+fn is_value_of(call: &StatsCall, key: &str) -> bool {
+    use StatsKind::{Earliest, First, Last, Latest, Max, Min, Mode, Values};
+    let kinds = [Earliest, First, Last, Latest, Max, Min, Mode, Values];
+    let of_key = matches!(&call.argument, StatsArgument::Field(field) if field.text == key);
+    of_key && kinds.contains(&call.function.kind)
 }
 
 /// Whether a call without an argument aggregates rows, not all fields.

@@ -16,7 +16,7 @@ use spl::ast::StreamstatsCommand;
 use tables::bins::length_of;
 
 use super::eval::{condition, reads_any};
-use super::stats::{Rules, aggregates_by, by_fields};
+use super::stats::{Rules, aggregates_by, by_fields, refuse_names_of_keys};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, presence};
 use context::planning::PlanningContext;
 
@@ -60,6 +60,7 @@ pub(super) fn plan(
         }
     };
     let keys = by_fields(&command.by, &frame);
+    refuse_names_of_keys("streamstats", &command.calls, &keys, &frame)?;
     let unknown = keys.iter().any(|name| frame.kind(name).is_none());
     let rules = Rules { only_numbers: command.allnum, ..Rules::default() };
     let values = aggregates_by(&command.calls, &keys, &frame, env, rules)?;
