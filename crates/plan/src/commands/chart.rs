@@ -3,11 +3,14 @@
 //! Split: as `stats` by both fields; the search head chooses the series, pivots and adds the bins without
 //! events.
 
+use std::collections::HashSet;
+
 use exprs::Typed;
 use exprs::types::ValueType;
 use frames::Frame;
-use spl::ast::{BinOptions, ChartCommand, SplitBy};
+use spl::ast::{BinOptions, ChartCommand, SplitBy, StatsArgument, StatsCall, StatsKind};
 
+use super::eval::reads_any;
 use super::split::{Series, pivot};
 use super::stats::{Rules, split_values};
 use super::{
@@ -74,6 +77,7 @@ pub(super) fn plan(
     let mut frame = frame;
     let mut axis = PivotAxis::Values;
     if row.bins != BinOptions::default() {
+        refuse_binned_values(&calls, &name, &frame)?;
         if let Some(step) = bin::extent_needed(&name, &row.bins, &frame, env)? {
             return Ok(step);
         }
@@ -102,4 +106,32 @@ pub(super) fn plan(
         filter: command.filter.as_ref(),
     };
     pivot(frame, name, axis, &series, env)
+}
+
+/// Refuses aggregates of a number whose ranges are the rows: there, its values are the texts of the ranges.
+fn refuse_binned_values(calls: &[StatsCall], name: &str, frame: &Frame) -> Result<(), Error> {
+    if frame.kind(name) == Some(ValueType::Time) {
+        return Ok(());
+    }
+    for call in calls {
+        if reads(call, name) {
+            let message = format!(
+                "chart cannot aggregate \"{name}\" by its own ranges: aggregate a copy, as after \
+                 eval copy='{name}'"
+            );
+            return Err(Error::at(message, call.span));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a call needs the values of a field; `count(field)` needs only their number.
+fn reads(call: &StatsCall, name: &str) -> bool {
+    match &call.argument {
+        StatsArgument::Field(field) => field.text == name && call.function.kind != StatsKind::Count,
+        StatsArgument::Eval(expr) => reads_any(expr, &HashSet::from([name])),
+        StatsArgument::Over { calls, .. } => calls.iter().any(|call| reads(call, name)),
+        StatsArgument::Sparkline { call: Some(call), .. } => reads(call, name),
+        StatsArgument::None | StatsArgument::Prefix(_) | StatsArgument::Sparkline { .. } => false,
+    }
 }
