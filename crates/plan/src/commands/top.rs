@@ -80,6 +80,7 @@ pub(super) fn plan(command: &TopCommand, order: Order, frame: Frame) -> Result<F
             return Err(Error::at(format!("\"{}\" is named twice", field.node), field.span));
         }
     }
+    refuse_overwritten(command)?;
     let frame = summary::prepared(frame)?;
     let (frame, keys) = split_values(frame, keys, false)?;
     let groups = keys.iter().map(|name| (name.clone(), frame.field(name))).collect();
@@ -88,6 +89,29 @@ pub(super) fn plan(command: &TopCommand, order: Order, frame: Frame) -> Result<F
     let (frame, total, rank) = ranked(frame, &by, &keys, order)?;
     let frame = limited(frame, command, &by, &fields, (&total, &rank))?;
     finished(frame, command, &by, &fields)
+}
+
+/// Refuses counts and percentages with the name of a field whose values they would replace.
+fn refuse_overwritten(command: &TopCommand) -> Result<(), Error> {
+    let TopCommand { countfield, percentfield, .. } = command;
+    if command.showcount && command.showperc && countfield == percentfield {
+        let message = format!("countfield and percentfield are both \"{countfield}\"");
+        return Err(Error::invalid_anywhere(message));
+    }
+    for (shown, option, name) in [
+        (command.showcount, "countfield", countfield),
+        (command.showperc, "percentfield", percentfield),
+    ] {
+        let field = command.by.iter().chain(&command.fields).find(|field| field.node == *name);
+        if let Some(field) = field.filter(|_| shown) {
+            let message = format!(
+                "a column with numbers would replace the values of \"{name}\": give it another \
+                 name with {option}="
+            );
+            return Err(Error::at(message, field.span));
+        }
+    }
+    Ok(())
 }
 
 const TOTAL: &str = "__total";
@@ -180,7 +204,6 @@ fn finished(
         (command.showperc, &command.percentfield, percent),
     ] {
         if wanted {
-            outputs.retain(|(known, _)| known != name);
             outputs.push((name.clone(), value));
         }
     }
