@@ -31,7 +31,12 @@ pub enum Window {
     Rows(usize),
     /// Rows whose time (the argument after the group keys) differs by less than this number of microseconds
     /// from the row's.
-    Time(i64),
+    Time {
+        span: i64,
+        /// Maximum number of rows, including the current row; `None`: more than [`Streamstats::window_rows`]
+        /// are an error.
+        rows: Option<usize>,
+    },
 }
 
 /// Running aggregates. Arguments: the group keys, the time if the window needs it, `reset_before` and
@@ -126,7 +131,7 @@ impl StreamRun for Run {
             rest = left;
             found.first().cloned()
         };
-        let times = take(matches!(self.op.window, Window::Time(_)));
+        let times = take(matches!(self.op.window, Window::Time { .. }));
         let before = take(self.op.reset_before);
         let after = take(self.op.reset_after);
         let read = self.op.reset_after_result.as_ref().map_or(0, ResultCondition::inputs);
@@ -257,7 +262,7 @@ fn group<'g>(
                     let made = functions.map(|function| function.create_accumulator());
                     made.collect::<Result<Accumulators>>()?
                 }
-                Window::Rows(_) | Window::Time(_) => Vec::new(),
+                Window::Rows(_) | Window::Time { .. } => Vec::new(),
             };
             entry.insert(Group { running, window: Held::default() })
         }
@@ -294,7 +299,7 @@ impl Held {
         }
         // If rows are not in the order of time, some after the first one may be outside of the span.
         let span = match op.window {
-            Window::Time(span) => span,
+            Window::Time { span, .. } => span,
             Window::All | Window::Rows(_) => i64::MAX,
         };
         let rows = self.rows.iter();
@@ -331,16 +336,14 @@ impl Held {
     ) -> Result<()> {
         match op.window {
             Window::All => {}
-            Window::Rows(rows) => {
-                while self.rows.len() > rows {
-                    self.leave(aggregates)?;
-                }
-            }
-            Window::Time(span) => {
+            Window::Rows(rows) => self.keep(aggregates, rows)?,
+            Window::Time { span, rows } => {
                 while self.rows.front().is_some_and(|row| (row.time - now).abs() >= span) {
                     self.leave(aggregates)?;
                 }
-                if self.rows.len() + more > op.window_rows {
+                if let Some(rows) = rows {
+                    self.keep(aggregates, rows)?;
+                } else if self.rows.len() + more > op.window_rows {
                     let limit = op.window_rows;
                     let message = format!(
                         "a time window holds more than {limit} rows (max_stream_window in limits.conf [streamstats])"
@@ -348,6 +351,14 @@ impl Held {
                     return Err(Error::Exhausted { message }.into());
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Drops all rows but the last ones.
+    fn keep(&mut self, aggregates: &[Aggregate], rows: usize) -> Result<()> {
+        while self.rows.len() > rows {
+            self.leave(aggregates)?;
         }
         Ok(())
     }
@@ -488,7 +499,7 @@ mod tests {
             if op.keys > 0 {
                 columns.push(Arc::new(StringArray::from(self.keys.clone())));
             }
-            if matches!(op.window, Window::Time(_)) {
+            if matches!(op.window, Window::Time { .. }) {
                 columns.push(Arc::new(TimestampMicrosecondArray::from(self.times.clone())));
             }
             if op.reset_before {
@@ -527,8 +538,10 @@ mod tests {
                     match op.window {
                         Window::All => {}
                         Window::Rows(most) => drop(rows.drain(..rows.len().saturating_sub(most))),
-                        Window::Time(span) => {
+                        Window::Time { span, rows: most } => {
                             rows.retain(|other| self.times[*other] - self.times[row] < span);
+                            let most = most.unwrap_or(usize::MAX);
+                            rows.drain(..rows.len().saturating_sub(most));
                         }
                     }
                     rows.retain(|other| key(*other) == key(row));
@@ -575,8 +588,14 @@ mod tests {
 
     /// Returns operators with all options.
     fn ops() -> Vec<Streamstats> {
-        let windows =
-            [Window::All, Window::Rows(1), Window::Rows(3), Window::Rows(40), Window::Time(25)];
+        let windows = [
+            Window::All,
+            Window::Rows(1),
+            Window::Rows(3),
+            Window::Rows(40),
+            Window::Time { span: 25, rows: None },
+            Window::Time { span: 25, rows: Some(4) },
+        ];
         let mut ops = Vec::new();
         for (window, options) in windows.iter().flat_map(|of| (0..64).map(move |at| (*of, at))) {
             let option = |bit: u32| options & (1 << bit) > 0;

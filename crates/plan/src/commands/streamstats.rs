@@ -49,15 +49,16 @@ pub(super) fn plan(
     env: &PlanningContext<'_>,
 ) -> Result<Frame, Error> {
     let limits = &env.context.limits;
-    let window = match (&command.time_window, usize::try_from(command.window)) {
-        (Some(span), _) => Window::Time(length_of(span)),
-        (None, Ok(0)) => Window::All,
-        (None, Ok(rows)) if rows <= limits.stream_window => Window::Rows(rows),
-        _ => {
-            let limit = limits.stream_window;
-            let message = format!("a window of streamstats holds at most {limit} rows");
-            return Err(Error::invalid_anywhere(message));
-        }
+    let rows = usize::try_from(command.window).ok().filter(|rows| *rows <= limits.stream_window);
+    let Some(rows) = rows else {
+        let limit = limits.stream_window;
+        let message = format!("a window of streamstats holds at most {limit} rows");
+        return Err(Error::invalid_anywhere(message));
+    };
+    let window = match &command.time_window {
+        Some(span) => Window::Time { span: length_of(span), rows: (rows > 0).then_some(rows) },
+        None if rows == 0 => Window::All,
+        None => Window::Rows(rows),
     };
     let keys = by_fields(&command.by, &frame);
     refuse_names_of_keys("streamstats", &command.calls, &keys, &frame)?;
@@ -69,7 +70,7 @@ pub(super) fn plan(
         return frame.with_columns(nulls.collect());
     }
     let mut arguments: Vec<Expr> = keys.iter().map(|name| column(name)).collect();
-    if matches!(window, Window::Time(_)) {
+    if matches!(window, Window::Time { .. }) {
         if frame.kind("_time").is_none() {
             let message = "time_window needs the field _time";
             return Err(Error::invalid_anywhere(message));
