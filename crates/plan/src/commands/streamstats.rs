@@ -48,6 +48,9 @@ pub(super) fn plan(
     mut frame: Frame,
     env: &PlanningContext<'_>,
 ) -> Result<Frame, Error> {
+    if command.calls.is_empty() {
+        return Ok(frame);
+    }
     let limits = &env.context.limits;
     let rows = usize::try_from(command.window).ok().filter(|rows| *rows <= limits.stream_window);
     let Some(rows) = rows else {

@@ -9,7 +9,7 @@ use std::fmt;
 /// `streamstats <options> <calls> [by <fields>]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamstatsCommand {
-    /// The aggregations, at least one.
+    /// The aggregations; none adds nothing.
     pub calls: Vec<StatsCall>,
     /// The group keys.
     pub by: StatsBy,
@@ -74,7 +74,15 @@ const OPTIONS: &[&str] = &[
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     let mut command = StreamstatsCommand::default();
-    let found = p.stats_arguments(OPTIONS, |p, option| accept(&mut command, p, option))?;
+    let mut options = 0;
+    let found = p.optional_stats_arguments(OPTIONS, |p, option| {
+        options += 1;
+        accept(&mut command, p, option)
+    })?;
+    // Splunk's documentation has `streamstats global=f`, which adds nothing.
+    if found.calls.is_empty() && options == 0 {
+        return Err(p.missing_aggregation());
+    }
     command.calls = found.calls;
     command.by = found.by;
     Ok(Command::Streamstats(command))
@@ -107,7 +115,8 @@ impl fmt::Display for StreamstatsCommand {
         }
         arguments
             .maybe("time_window", self.time_window.as_ref())
-            .flag("global", self.global, true)
+            // Without a call, an option has to be left.
+            .flag("global", self.global, !self.global || !self.calls.is_empty())
             .flag("reset_on_change", self.reset_on_change, false)
             .flag("allnum", self.allnum, false);
         if let Some(expr) = &self.reset_before {
@@ -133,6 +142,9 @@ mod tests {
             r#"* | streamstats reset_before=(a > 1 AND b="x)") reset_after=(count>5) count"#,
             r#"* | streamstats reset_after="("match(test,\"yes\")")" count"#,
             r#"* | streamstats count reset_before="("hour==0")" by host"#,
+            "* | streamstats global=f",
+            "* | streamstats current=t",
+            "* | streamstats window=5 by host",
         ]);
     }
 
@@ -150,5 +162,6 @@ mod tests {
         refuses("* | streamstats reset_after=(a>1 count", "is not closed", "(");
         refuses(r#"* | streamstats reset_after="("a>1 count"#, "is not closed", r#""(""#);
         refuses("* | streamstats", "expected an aggregation", "");
+        refuses("* | streamstats by host", "expected an aggregation", "");
     }
 }

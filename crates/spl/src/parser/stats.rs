@@ -56,6 +56,24 @@ impl Parser<'_> {
     pub(crate) fn stats_arguments(
         &mut self,
         options: &'static [&'static str],
+        accept: impl FnMut(&mut Self, &OptionValue) -> Parsed<()>,
+    ) -> Parsed<StatsArguments> {
+        let found = self.optional_stats_arguments(options, accept)?;
+        if found.calls.is_empty() {
+            return Err(self.missing_aggregation());
+        }
+        Ok(found)
+    }
+
+    /// Returns the error at the end of a command without an aggregation.
+    pub(crate) fn missing_aggregation(&mut self) -> Diagnostic {
+        self.unexpected("an aggregation such as count or sum(field)")
+    }
+
+    /// As [`Self::stats_arguments`], perhaps without a call.
+    pub(crate) fn optional_stats_arguments(
+        &mut self,
+        options: &'static [&'static str],
         mut accept: impl FnMut(&mut Self, &OptionValue) -> Parsed<()>,
     ) -> Parsed<StatsArguments> {
         let mut found = StatsArguments::default();
@@ -76,9 +94,6 @@ impl Parser<'_> {
                 return Err(self.unexpected("an option or the end of the command"));
             }
             found.calls.push(self.stats_call(StatsDialect::Stats)?);
-        }
-        if found.calls.is_empty() {
-            return Err(self.unexpected("an aggregation such as count or sum(field)"));
         }
         Ok(found)
     }
