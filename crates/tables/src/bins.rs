@@ -333,6 +333,12 @@ impl NumberBins {
         self.place(number).map(|at| self.edges(at))
     }
 
+    /// Returns the number of a text if it has no bin: logarithmic bins begin above 0.
+    #[must_use]
+    pub fn number_without_bin(&self, text: &str) -> Option<f64> {
+        parse_number(text).filter(|number| self.around(*number).is_none())
+    }
+
     /// Returns the place of the bin of a number in the sequence of bins, a whole number; `None` if the number
     /// has no bin.
     fn place(&self, number: f64) -> Option<f64> {

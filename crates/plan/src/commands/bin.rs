@@ -298,7 +298,8 @@ fn time_number_bin(value: Typed, bins: NumberBins) -> Typed {
     Typed::new(expr, ValueType::Time)
 }
 
-/// The bin of a number as `start-end`; other values stay as they are.
+/// The bin of a number as `start-end`; other values stay as they are, also numbers up to 0 beside logarithmic
+/// bins.
 fn range_bin(value: Typed, bins: NumberBins) -> Typed {
     let kernel = move |arguments: &[Argument], rows: usize, config: &Arc<ConfigOptions>| {
         ranges(&arguments[0], rows, bins, config)
@@ -318,8 +319,10 @@ fn ranges(
     let mut meter = Meter::new(config);
     for row in 0..rows {
         let value = values.get(row);
-        if let Some(number) = value.number() {
-            texts.append_option(ranges.around(number));
+        if let Some(number) = value.number()
+            && let Some(range) = ranges.around(number)
+        {
+            texts.append_value(range);
             continue;
         }
         let text = value.text();

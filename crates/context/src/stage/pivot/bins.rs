@@ -89,7 +89,8 @@ impl RowBins {
         Placed { keys, places, is_complete }
     }
 
-    /// Values that are not numbers have no bin; they come last.
+    /// Values that are not numbers have no bin; they come last. Numbers without a bin, below all logarithmic
+    /// bins, come first.
     fn place_ranges(&self, bins: NumberBins, texts: &[Option<String>], most: usize) -> Placed {
         let decimals = bins.decimals();
         let name = |bin: (f64, f64)| {
@@ -103,15 +104,18 @@ impl RowBins {
         };
         let mut seen: HashSet<String> = HashSet::new();
         let (mut starts, mut others): (Vec<(f64, String)>, Vec<String>) = (Vec::new(), Vec::new());
+        let mut below: Vec<(f64, String)> = Vec::new();
         for text in texts.iter().flatten() {
             if !seen.insert(text.clone()) {
                 continue;
             }
-            match start_of(text) {
-                Some(start) => starts.push((start, text.clone())),
-                None => others.push(text.clone()),
+            match (start_of(text), bins.number_without_bin(text)) {
+                (Some(start), _) => starts.push((start, text.clone())),
+                (None, Some(number)) => below.push((number, text.clone())),
+                (None, None) => others.push(text.clone()),
             }
         }
+        below.sort_by(|one, two| one.0.total_cmp(&two.0));
         starts.sort_by(|one, two| one.0.total_cmp(&two.0));
         let range = starts.first().zip(starts.last()).map(|(first, last)| (first.0, last.0));
         let next = |start: f64| Some(bins.around(bins.around(start)?.1)?.0);
@@ -124,7 +128,8 @@ impl RowBins {
             }
         }
         starts.sort_by(|one, two| one.0.total_cmp(&two.0));
-        let keys: Vec<String> = starts.into_iter().map(|(_, text)| text).chain(others).collect();
+        let binned = below.into_iter().chain(starts).map(|(_, text)| text);
+        let keys: Vec<String> = binned.chain(others).collect();
         let found: HashMap<&String, usize> =
             keys.iter().enumerate().map(|(at, text)| (text, at)).collect();
         let places = texts.iter().map(|text| found.get(text.as_ref()?).copied()).collect();
@@ -180,6 +185,20 @@ mod tests {
         assert_eq!(keys, ["80-90", "90-100", "100-110", "none"]);
         assert_eq!(places, [Some(2), Some(3), Some(0), None]);
         assert!(is_complete);
+    }
+
+    #[test]
+    fn numbers_below_logarithmic_bins_come_first() {
+        let cut = NumberBins::Log { coefficient: 1.0, base: 2.0 };
+        let texts = vec![Some("4-8"), Some("none"), Some("0"), Some("1-2"), Some("-3")];
+        let array: ArrayRef = Arc::new(StringViewArray::from(texts));
+        let key = Column { name: "v".to_owned(), kind: ValueType::Text, array };
+        let bins = RowBins { cut: Cut::Numbers(cut), fill: true };
+        let placed = bins.place(&key, 10).expect("the keys are texts");
+        let values = Values::new(&placed.keys).expect("keys are values");
+        let keys = (0..placed.keys.len()).filter_map(|row| values.get(row).text());
+        let keys: Vec<String> = keys.map(|key| key.to_string()).collect();
+        assert_eq!(keys, ["-3", "0", "1-2", "2-4", "4-8", "none"]);
     }
 
     #[test]
