@@ -118,8 +118,7 @@ impl Groups {
         for row in order {
             builder.take(*row);
         }
-        let last = order.last().map(|row| events.times[*row]);
-        builder.end(last)
+        builder.end()
     }
 
     /// Creates a group for each event that belongs to none, including events of discarded groups.
@@ -158,7 +157,8 @@ struct Open {
 /// The open transactions, indexed by the fields and values that they share with events.
 #[derive(Debug, Default)]
 struct Pool {
-    open: HashMap<u64, Open>,
+    /// By ID, so those that began first, with the newest events, come first.
+    open: BTreeMap<u64, Open>,
     /// Transactions by their set of fields (a mask) and their value of a field.
     by_value: HashMap<(u64, usize, u32), BTreeSet<u64>>,
     /// Number of transactions by set of fields.
@@ -345,6 +345,7 @@ struct Builder<'e> {
 
 impl Builder<'_> {
     fn take(&mut self, row: usize) {
+        self.close_past(self.events.times[row]);
         let (starts, ends) = (self.events.starts[row], self.events.ends[row]);
         let joined = !self.events.keys.is_empty();
         let keyless = joined && self.events.mask(row) == 0;
@@ -352,16 +353,10 @@ impl Builder<'_> {
             self.groups.orphans.push(row);
             return;
         }
-        let mut group = match (joined, keyless) {
+        let group = match (joined, keyless) {
             (false, _) | (_, true) => self.open.latest(),
             _ => self.matching(row),
         };
-        if let Some(id) = group
-            && self.is_over(id, self.events.times[row])
-        {
-            self.close(id, Reason::Constraint);
-            group = None;
-        }
         if let Some(id) = group.filter(|_| ends && !keyless) {
             self.close(id, Reason::Displaced);
         }
@@ -389,16 +384,29 @@ impl Builder<'_> {
         })
     }
 
-    /// Whether a time is too far from a transaction.
-    fn is_over(&self, id: u64, time: i64) -> bool {
-        self.open.open.get(&id).is_some_and(|group| self.is_past(group, time))
+    /// Closes the transactions that are too far from a time: no later event is closer, and none of them may
+    /// be chosen instead of one that can take the event.
+    fn close_past(&mut self, time: i64) {
+        while let Some(id) = self.past(time) {
+            self.close(id, Reason::Constraint);
+        }
     }
 
-    fn is_past(&self, group: &Open, time: i64) -> bool {
+    /// Returns a transaction that is too far from a time. Events come newest first, so it is the one that
+    /// began first, or the one that took no event for longest, if there is any.
+    fn past(&self, time: i64) -> Option<u64> {
+        let Pool { open, by_use, .. } = &self.open;
         let beyond = |from: i64, most: Option<i64>| {
             most.is_some_and(|most| from.saturating_sub(time) > most)
         };
-        beyond(group.newest, self.rules.max_span) || beyond(group.oldest, self.rules.max_pause)
+        let begun = open.first_key_value();
+        let begun = begun.filter(|(_, group)| beyond(group.newest, self.rules.max_span));
+        if let Some((id, _)) = begun {
+            return Some(*id);
+        }
+        let (_, id) = by_use.first_key_value()?;
+        let unused = open.get(id).filter(|group| beyond(group.oldest, self.rules.max_pause));
+        unused.map(|_| *id)
     }
 
     fn close(&mut self, id: u64, reason: Reason) {
@@ -428,15 +436,58 @@ impl Builder<'_> {
         }
     }
 
-    fn end(mut self, last: Option<i64>) -> Groups {
+    fn end(mut self) -> Groups {
         let ids: Vec<u64> = self.open.by_use.values().copied().collect();
         for id in ids {
-            let past = match (last, self.open.open.get(&id)) {
-                (Some(last), Some(group)) => self.is_past(group, last),
-                _ => false,
-            };
-            self.close(id, if past { Reason::Constraint } else { Reason::End });
+            self.close(id, Reason::End);
         }
         self.groups
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a field whose value is the number of the row, modulo a number.
+    fn keys(rows: u32, modulus: u32) -> Keys {
+        Keys { offsets: (0..=rows).collect(), values: (0..rows).map(|row| row % modulus).collect() }
+    }
+
+    fn most_open(rules: &Rules) -> usize {
+        const ROWS: u32 = 2_000;
+        // An event per second, the newest first.
+        let times = (0..ROWS).map(|row| -i64::from(row) * 1_000_000).collect();
+        let marks = vec![false; 2_000];
+        let keys = vec![keys(ROWS, 10), keys(ROWS, 997)];
+        let events = Events { times, keys, starts: marks.clone(), ends: marks };
+        let groups = Groups { found: Vec::new(), orphans: Vec::new(), crowded: 0 };
+        let mut builder = Builder { rules, events: &events, open: Pool::default(), groups };
+        let mut most = 0;
+        for row in 0..events.times.len() {
+            builder.take(row);
+            most = most.max(builder.open.open.len());
+            assert_eq!(builder.open.by_use.len(), builder.open.open.len());
+        }
+        most
+    }
+
+    #[test]
+    fn transactions_are_open_only_as_long_as_they_may_take_events() {
+        let rules = || Rules {
+            max_span: None,
+            max_pause: None,
+            max_events: None,
+            starts: false,
+            ends: false,
+            connected: true,
+            unify_ends: true,
+            max_open: None,
+            max_open_events: None,
+        };
+        let minute = Some(60_000_000);
+        assert_eq!(most_open(&Rules { max_span: minute, ..rules() }), 61);
+        assert_eq!(most_open(&Rules { max_pause: minute, ..rules() }), 61);
+        assert!(most_open(&rules()) > 900);
     }
 }
