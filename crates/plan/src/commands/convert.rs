@@ -7,7 +7,7 @@ use exprs::kernel::{Row, number, text};
 use exprs::types::ValueType;
 use knowledge::time::{LocalClock, TimeFormat};
 use spl::ast::{ConvertCommand, ConvertFunction, FieldPattern};
-use tables::text::quantities::{duration, leading, memk, minutes, plain};
+use tables::text::quantities::{duration, leading, memk, minutes, plain_or_duration};
 
 use super::composed::is_epoch;
 use super::eval::{convert, is_time};
@@ -127,7 +127,9 @@ fn converted(
             .call(one)
         }
         ConvertFunction::Auto => text("convert_auto", auto).call(one),
-        ConvertFunction::Num => number("convert_num", |row| plain(&row.text(0)?)).call(one),
+        ConvertFunction::Num => {
+            number("convert_num", |row| plain_or_duration(&row.text(0)?)).call(one)
+        }
         ConvertFunction::Rmcomma => text("rmcomma", |row, out| {
             out.extend(row.text(0)?.chars().filter(|character| *character != ','));
             Some(())
@@ -140,10 +142,10 @@ fn converted(
     }))
 }
 
-/// Reads a number in any supported notation; otherwise, returns the text unchanged.
+/// Reads a number or a duration; otherwise, returns the text unchanged.
 fn auto(row: Row<'_>, out: &mut String) -> Option<()> {
     let text = row.text(0)?;
-    match plain(&text) {
+    match plain_or_duration(&text) {
         Some(number) => out.push_str(&crate::value::NumberText::float(number)),
         None => out.push_str(&text),
     }

@@ -3,9 +3,24 @@
 use eval::value::parse_number;
 
 /// Parses a number with or without digit-grouping commas.
-#[must_use]
-pub fn plain(text: &str) -> Option<f64> {
+fn plain(text: &str) -> Option<f64> {
     parse_number(text).or_else(|| parse_number(&text.replace(',', "")))
+}
+
+/// Parses a number with or without digit-grouping commas, or a duration `[D+]HH:MM:SS` in seconds.
+#[must_use]
+pub fn plain_or_duration(text: &str) -> Option<f64> {
+    plain(text).or_else(|| if is_clock(text) { duration(text) } else { None })
+}
+
+/// Whether a text has the form `[D+]HH:MM:SS`. Other texts with colons may be addresses.
+fn is_clock(text: &str) -> bool {
+    let clock = text.split_once('+').map_or(text, |(_, clock)| clock).trim();
+    let digits = |part: Option<&str>| {
+        part.is_some_and(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let mut parts = clock.split(':');
+    digits(parts.next()) && digits(parts.next()) && parts.next().is_some() && parts.next().is_none()
 }
 
 /// Parses the number with which a text begins.
@@ -59,6 +74,21 @@ pub fn minutes(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_may_be_durations_but_no_addresses() {
+        for (text, number) in [
+            ("1,234.5", 1_234.5),
+            ("00:02:00", 120.0),
+            (" 01:30:00.5 ", 5_400.5),
+            ("2+01:00:00", 176_400.0),
+        ] {
+            assert_eq!(plain_or_duration(text), Some(number), "{text}");
+        }
+        for text in ["12:30", "00:1b:44", "00:11:22:33:44:55", "::1", "1:2:", "abc", ""] {
+            assert_eq!(plain_or_duration(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn sizes_are_kilobytes_whatever_their_unit() {
