@@ -21,7 +21,8 @@ pub struct Parsed {
 
 impl TimeFormat {
     /// Reads the time at the start of a text. Text after it is ignored. Missing parts are completed as
-    /// described for [`Fields::resolve`].
+    /// described for [`Fields::resolve`]. A fraction of the second may be missing with its `.` or `,`:
+    /// many programs write it only if it is not zero.
     #[must_use]
     pub fn strptime(
         &self,
@@ -29,17 +30,38 @@ impl TimeFormat {
         clock: &mut LocalClock,
         reference: EventTime,
     ) -> Option<EventTime> {
-        self.read(text.as_bytes())?.fields.resolve(clock, reference)
+        self.read_parts(text.as_bytes(), true)?.fields.resolve(clock, reference)
     }
 
-    /// Reads the parts of the time at the start of a text.
+    /// Reads the parts of the time at the start of a text, which has all parts of the format.
     #[must_use]
     pub fn read(&self, text: &[u8]) -> Option<Parsed> {
+        self.read_parts(text, false)
+    }
+
+    fn read_parts(&self, text: &[u8], fraction_may_miss: bool) -> Option<Parsed> {
         let mut reader = Reader::new(text);
-        for (at, item) in self.items.iter().enumerate() {
+        let mut at = 0;
+        while let Some(item) = self.items.get(at) {
+            if fraction_may_miss && self.has_fraction(at) && reader.is_after_second() {
+                at += 2;
+                continue;
+            }
             reader.item(item, self.items.get(at + 1))?;
+            at += 1;
         }
         (!self.items.is_empty()).then_some(reader.out())
+    }
+
+    /// Whether `.` or `,` and the fraction of the second that is before them begin at an item.
+    fn has_fraction(&self, at: usize) -> bool {
+        let Some(first) = at.checked_sub(1) else { return false };
+        match self.items.get(first..first + 3) {
+            Some([Item::Second | Item::Epoch, Item::Literal(mark), Item::Fraction { .. }]) => {
+                matches!(&**mark, "." | ",")
+            }
+            _ => false,
+        }
     }
 }
 
@@ -164,6 +186,12 @@ impl<'a> Reader<'a> {
 
     fn rest(&self) -> &'a [u8] {
         &self.text[self.at..]
+    }
+
+    /// Whether neither a fraction nor more digits follow.
+    fn is_after_second(&self) -> bool {
+        let continues = |byte: &u8| byte.is_ascii_digit() || b".,:".contains(byte);
+        !self.rest().first().is_some_and(continues)
     }
 
     fn blanks(&mut self) {
@@ -365,6 +393,22 @@ mod tests {
         check("%s.%6N", "1521911724.699488", Some(1_521_911_724.699_488));
         check("%s%3N", "1446249499322", Some(1_446_249_499.322));
         check("%s", "-5", Some(-5.0));
+    }
+
+    #[test]
+    fn a_fraction_may_be_missing_with_its_mark() {
+        check("%F %T.%3N %z", "2020-01-01 00:00:00 +0000", Some(1_577_836_800.0));
+        check("%F %T,%Q", "2020-01-01 00:00:00", Some(1_577_836_800.0));
+        check("%F %T.%6NZ", "2020-01-01T00:00:00Z", None);
+        check("%FT%T.%6NZ", "2020-01-01T00:00:00Z", Some(1_577_836_800.0));
+        check("%s.%6N", "1577836800", Some(1_577_836_800.0));
+        // Another mark, or none before digits, is another format.
+        check("%F %T.%3N", "2020-01-01 00:00:00,978", None);
+        check("%F %T.%3N", "2020-01-01 00:00:00.x", None);
+        check("%F %T:%3N", "2020-01-01 00:00:00", None);
+        check("%F %T%3N", "2020-01-01 00:00:00", None);
+        // Timestamps of events have all parts of their format.
+        assert!(TimeFormat::parse("%T.%3N").read(b"00:00:00 x").is_none());
     }
 
     #[test]
