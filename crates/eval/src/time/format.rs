@@ -15,6 +15,7 @@ pub(super) enum Item {
     YearAny,
     Century,
     IsoYear,
+    IsoYear2,
     Month,
     MonthShort,
     MonthLong,
@@ -42,6 +43,7 @@ pub(super) enum Item {
     OffsetColon,
     OffsetSeconds,
     OffsetMinutes,
+    OffsetHours,
     /// Fractional digits of the second: how many are written, and whether reading is limited to them.
     Fraction {
         digits: u8,
@@ -53,8 +55,8 @@ pub(super) enum Item {
 
 /// A format in Splunk's dialect of strptime and strftime, compiled.
 ///
-/// Date: `%Y %y %C %G %m %b %B %h %d %e %j %F %D %x %v`; weekday and week: `%a %A %w %u %U %V %W`;
-/// time: `%H %k %I %l %M %S %p %P %T %R %r %X`; both: `%c %+ %s`; zone: `%Z %z %:z %::z %Ez`; fraction
+/// Date: `%Y %y %C %G %g %m %b %B %h %d %e %j %F %D %x %v`; weekday and week: `%a %A %w %u %U %V %W`;
+/// time: `%H %k %I %l %M %S %p %P %T %R %r %X`; both: `%c %+ %s`; zone: `%Z %z %:z %::z %:::z %Ez`; fraction
 /// of a second: `%N %Q %q %L %f` with a number of digits as in `%3N`, `%6Q`; and `%n %t %%`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimeFormat {
@@ -187,6 +189,7 @@ fn granule(items: &[Item]) -> Option<i64> {
         | Item::YearAny
         | Item::Century
         | Item::IsoYear
+        | Item::IsoYear2
         | Item::Month
         | Item::MonthShort
         | Item::MonthLong
@@ -203,7 +206,8 @@ fn granule(items: &[Item]) -> Option<i64> {
         | Item::Offset
         | Item::OffsetColon
         | Item::OffsetSeconds
-        | Item::OffsetMinutes => Some(least),
+        | Item::OffsetMinutes
+        | Item::OffsetHours => Some(least),
     })
 }
 
@@ -231,6 +235,7 @@ fn single(flag: &str, letter: char) -> Option<Item> {
     Some(match (flag, letter) {
         (":", 'z') => Item::OffsetColon,
         ("::", 'z') => Item::OffsetSeconds,
+        (":::", 'z') => Item::OffsetHours,
         ("E", 'z') => Item::OffsetMinutes,
         (_, 'N') => digits(9),
         (_, 'Q' | 'q' | 'L') => digits(3),
@@ -239,6 +244,7 @@ fn single(flag: &str, letter: char) -> Option<Item> {
         (_, 'y') => Item::Year2,
         (_, 'C') => Item::Century,
         (_, 'G') => Item::IsoYear,
+        (_, 'g') => Item::IsoYear2,
         (_, 'm') => Item::Month,
         (_, 'b' | 'h') => Item::MonthShort,
         (_, 'B') => Item::MonthLong,

@@ -101,6 +101,7 @@ fn write_item(item: &Item, parts: &Parts<'_>, out: &mut String) {
         Item::Literal(text) | Item::Space(text) | Item::Unknown(text) => out.push_str(text),
         Item::Year4 | Item::YearAny => push(out, parts.year, 4, '0'),
         Item::IsoYear => push(out, parts.iso_week().0, 4, '0'),
+        Item::IsoYear2 => push(out, parts.iso_week().0.rem_euclid(100), 2, '0'),
         Item::Year2 => push(out, parts.year.rem_euclid(100), 2, '0'),
         Item::Century => push(out, parts.year.div_euclid(100), 2, '0'),
         Item::Month => push(out, parts.month, 2, '0'),
@@ -131,6 +132,10 @@ fn write_item(item: &Item, parts: &Parts<'_>, out: &mut String) {
         Item::Offset => offset(parts.offset, "", false, out),
         Item::OffsetColon => offset(parts.offset, ":", false, out),
         Item::OffsetSeconds => offset(parts.offset, ":", true, out),
+        Item::OffsetHours => {
+            out.push(if parts.offset < 0 { '-' } else { '+' });
+            push(out, parts.offset.abs() / 3600, 2, '0');
+        }
         Item::OffsetMinutes => {
             out.push(if parts.offset < 0 { '-' } else { '+' });
             push(out, parts.offset.abs() / 60, 1, '0');
@@ -231,11 +236,14 @@ mod tests {
             "05/17/2015 10:05:03 05/17/15 Sun May 17 10:05:03 UTC 2015 17-May-2015",
         );
         check("%V %U %W %G %n%t%% %i", t, "UTC", "20 20 19 2015 \n\t% %i");
+        // 1 January 2027 is in the last week of 2026.
+        check("%G %g %y", 1_798_761_600.0, "UTC", "2026 26 27");
     }
 
     #[test]
     fn zones_shift_what_is_written() {
         check("%H:%M %z", 0.0, "-0530", "18:30 -0530");
+        check("%:::z", 0.0, "-0500", "-05");
         check("%H:%M %Z %:z", 1_435_708_800.0, "PST8PDT,M3.2.0,M11.1.0", "17:00 PDT -07:00");
     }
 

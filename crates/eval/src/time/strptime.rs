@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
             Item::Literal(text) => self.literal(text.as_bytes())?,
             Item::Space(_) => self.blanks(),
             Item::Year4 | Item::IsoYear => self.fields.year = Some(self.number(4, 4)?),
-            Item::Year2 => self.fields.year = Some(self.short_year()?),
+            Item::Year2 | Item::IsoYear2 => self.fields.year = Some(self.short_year()?),
             Item::YearAny => {
                 let digits = self.rest().iter().take_while(|byte| byte.is_ascii_digit()).count();
                 let year = if digits < 4 { self.short_year() } else { self.number(4, 4) };
@@ -175,7 +175,11 @@ impl<'a> Reader<'a> {
             Item::WeekMonday => self.week = Some((Week::Monday, self.within(1, 2, 0..=53)?)),
             Item::Epoch => self.epoch(matches!(next, Some(Item::Fraction { .. })))?,
             Item::ZoneName => self.zone()?,
-            Item::Offset | Item::OffsetColon | Item::OffsetSeconds | Item::OffsetMinutes => {
+            Item::Offset
+            | Item::OffsetColon
+            | Item::OffsetSeconds
+            | Item::OffsetMinutes
+            | Item::OffsetHours => {
                 self.offset()?;
             }
             Item::Fraction { digits, exact } => self.fraction(if *exact { *digits } else { 18 })?,
@@ -378,6 +382,7 @@ mod tests {
         check("%Y %W %a", "2026 00 Thu", Some(1_767_225_600.0));
         check("%G-W%V-%u", "2026-W01-4", Some(1_767_225_600.0));
         check("%G-W%V-%u", "2026-W01-3", Some(1_767_139_200.0));
+        check("%g-W%V-%u", "26-W01-3", Some(1_767_139_200.0));
         check("%Y %U %w", "2026 1 0", Some(1_767_484_800.0));
         check("%Y %U", "2026 01", None);
         check("%x %X", "01/01/2026 00:00:00", Some(1_767_225_600.0));
@@ -421,6 +426,7 @@ mod tests {
             );
             check("%Y-%m-%d %H:%M:%S%Z", "2020-01-01 00:00:00UTC", Some(1_577_836_800.0));
         }
+        check("%F %T %:::z", "2020-01-01 01:00:00 +01", Some(1_577_836_800.0));
         check("%F %T %Z", "2020-01-01 00:00:00 XYZ", None);
     }
 
