@@ -7,7 +7,7 @@ use datafusion::logical_expr::lit;
 use exprs::aggregates::EXACT_TIME;
 use frames::Frame;
 use model::TimeRange;
-use spl::ast::{BinSpan, Span, TimeSpan, TimechartCommand};
+use spl::ast::{BinOptions, BinSpan, Span, SplitBy, TimeSpan, TimechartCommand};
 use tables::bins::{TimeBins, default_span, length_of};
 
 use super::composed::timed;
@@ -82,10 +82,14 @@ pub(super) fn plan(
     let calls = summary::calls(&command.calls, &frame)?;
     let fixed = command.fixedrange != Some(false);
     let range = if fixed { fill_range(env) } else { (None, None) };
+    if let Some(step) = series_extent(command, range, &frame, env)? {
+        return Ok(step);
+    }
     let width = match &command.bins.span {
         Some(BinSpan::Time(span)) => span.clone(),
         Some(_) => {
-            let message = "timechart needs a span of time, such as span=5m";
+            let message = "timechart needs a span of time, such as span=5m; the span of numbers of \
+                           the BY field is behind that field";
             return Err(Error::at(message, span));
         }
         None => match default_width(command, range, &frame)? {
@@ -115,6 +119,32 @@ pub(super) fn plan(
         filter: command.filter.as_ref(),
     };
     pivot(frame, TIME.to_owned(), axis, &series, env)
+}
+
+/// Returns the step that finds the minimum and maximum of the series field, if its bins depend on them. The
+/// time axis must not depend on those of the time then, because only one of both is known at a time.
+fn series_extent(
+    command: &TimechartCommand,
+    range: (Option<i64>, Option<i64>),
+    frame: &Frame,
+    env: &PlanningContext<'_>,
+) -> Result<Option<Step>, Error> {
+    let Some(split) = command.column.as_ref().filter(|split| split.bins != BinOptions::default())
+    else {
+        return Ok(None);
+    };
+    let SplitBy { field, bins } = split;
+    let depends = bins.span.is_none() && (bins.start.is_none() || bins.end.is_none());
+    let has_axis = command.bins.span.is_some() || matches!(range, (Some(_), Some(_)));
+    if depends && !has_axis {
+        let message = format!(
+            "bins of \"{}\" need span= of the time or a search with a time range; bins of the \
+             time are written before BY",
+            field.node
+        );
+        return Err(Error::at(message, field.span));
+    }
+    if depends { bin::extent_needed(&field.node, bins, frame, env) } else { Ok(None) }
 }
 
 /// The time range of which all bins are shown. A search without a latest time ends now.

@@ -96,6 +96,8 @@ mod tests {
             "* | timechart per_second(bytes) per_minute(x) per_hour(y) per_day(z)",
             "* | timechart count by host where count in top5",
             "* | timechart count by tags dedup_splitvals=true",
+            "* | timechart span=1m count by size span=log2 limit=5",
+            "* | timechart count by size bins=20 minspan=10 start=0 end=100 span=1h",
             r#"* | timechart sum(x) by "a b" where max notin bottom3"#,
             "* | timechart agg=max(x) count by host where sum(x) > 1.5",
             r#"* | timechart aligntime=@d otherstr="other ones" nullstr=none count(eval(a=1)) as x by b"#,
@@ -107,6 +109,8 @@ mod tests {
         refuses("* | timechart", "expected an aggregation", "");
         refuses("* | timechart span=5 x", "unknown function 'x'", "x");
         refuses("* | timechart span=1x count", "option 'span' expects", "1x");
+        refuses("* | timechart count by a span=1x", "option 'span' expects", "1x");
+        refuses("* | timechart count by a bins=1", "a whole number of at least 2", "1");
         refuses("* | timechart span=1h as y count", "unknown function 'as'", "as");
         refuses("* | timechart count by a as", "only one BY field", "as");
         refuses("* | timechart count by a b", "only one BY field", "b");
@@ -125,6 +129,10 @@ mod tests {
         crate::testing::same(
             "* | timechart latest(x) span=10m limit=5 as y by z",
             "* | timechart span=10m limit=5 latest(x) AS y by z",
+        );
+        crate::testing::same(
+            "* | timechart count by size bins=20 aligntime=@d minspan=1h",
+            "* | timechart minspan=1h aligntime=@d count by size bins=20",
         );
         crate::testing::same("* | timechart span=auto count", "* | timechart count");
         crate::testing::same("* | timechart agg=count", "* | timechart count");

@@ -47,6 +47,17 @@ impl OptionValue {
         Ok(())
     }
 
+    /// Returns whether the option of bins may be about numbers: it is not a time, nor a time span.
+    pub(super) fn divides_numbers(&self) -> bool {
+        match self.name {
+            "bins" | "start" | "end" => true,
+            "span" | "minspan" => {
+                !self.is_auto() && !self.is_subsearch() && time_span(&self.value).is_none()
+            }
+            _ => false,
+        }
+    }
+
     /// Sets the option in `bins`; returns `false` if it is not an option of bins.
     pub(crate) fn bin_option(&self, bins: &mut BinOptions) -> Parsed<bool> {
         match self.name {

@@ -131,9 +131,13 @@ impl Parser<'_> {
                     "partial" => chart.partial = Some(option.boolean()?),
                     "fixedrange" => chart.fixedrange = Some(option.boolean()?),
                     _ if option.series_option(&mut chart.series)? => {}
-                    // After BY, too, bin options apply to time: `by host span=1h`.
+                    // After BY, too, spans of time apply to the time axis: `by host span=1h`.
                     _ => {
-                        option.bin_option(&mut chart.bins)?;
+                        let bins = match &mut chart.column {
+                            Some(split) if option.divides_numbers() => &mut split.bins,
+                            _ => &mut chart.bins,
+                        };
+                        option.bin_option(bins)?;
                     }
                 }
             } else if chart.column.is_some() {
