@@ -14,7 +14,7 @@ use exprs::{Typed, repeated};
 use frames::{Frame, column};
 use spl::ast::EventstatsCommand;
 
-use super::stats::{Rules, aggregates_by, by_fields, joined, refuse_names_of_keys};
+use super::stats::{Rules, aggregates_by, by_fields, joined, refuse_names_of_keys, refuse_span};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, presence};
 use context::planning::PlanningContext;
 
@@ -49,6 +49,7 @@ pub(super) fn plan(
     frame: Frame,
     env: &PlanningContext<'_>,
 ) -> Result<Frame, Error> {
+    refuse_span("eventstats", &command.by)?;
     let keys = by_fields(&command.by, &frame);
     refuse_names_of_keys("eventstats", &command.calls, &keys, &frame)?;
     let rules = Rules { only_numbers: command.allnum, ..Rules::default() };

@@ -54,9 +54,7 @@ impl CommandPlan for StatsCommand {
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
         let Input { frame, env, .. } = input;
-        if self.by.has_span() {
-            return Err(Error::invalid_anywhere("stats has no span; use bin before it, or tstats"));
-        }
+        refuse_span("stats", &self.by)?;
         let frame = summary::prepared(frame)?;
         if let Some(step) = times_needed(&self.calls, &frame, env)? {
             return Ok(step);
@@ -302,6 +300,20 @@ pub(super) fn expand_calls(calls: &[StatsCall], keys: &[String], frame: &Frame) 
         }
     }
     expanded
+}
+
+/// Refuses a span behind the group keys.
+pub(super) fn refuse_span(command: &str, by: &StatsBy) -> Result<(), Error> {
+    match by.fields.last() {
+        Some(field) if by.has_span() => {
+            let message = format!(
+                "{command} has no span: use bin before it, as in bin {} span=1h",
+                field.text
+            );
+            Err(Error::at(message, field.span))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Refuses aggregates with the name of a group key, because one of both values would be lost. Aggregates that

@@ -16,7 +16,7 @@ use spl::ast::StreamstatsCommand;
 use tables::bins::length_of;
 
 use super::eval::{condition, reads_any};
-use super::stats::{Rules, aggregates_by, by_fields, refuse_names_of_keys};
+use super::stats::{Rules, aggregates_by, by_fields, refuse_names_of_keys, refuse_span};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, presence};
 use context::planning::PlanningContext;
 
@@ -63,6 +63,7 @@ pub(super) fn plan(
         None if rows == 0 => Window::All,
         None => Window::Rows(rows),
     };
+    refuse_span("streamstats", &command.by)?;
     let keys = by_fields(&command.by, &frame);
     refuse_names_of_keys("streamstats", &command.calls, &keys, &frame)?;
     let unknown = keys.iter().any(|name| frame.kind(name).is_none());

@@ -129,6 +129,7 @@ mod tests {
         refuses("* | stats max(evl(a*2)) by b", "unknown function 'evl'", "evl");
         refuses("* | stats sparkline(sum(rond(a)))", "unknown function 'rond'", "rond");
         refuses("* | stats count by", "a field name after BY", "");
+        refuses("* | stats count by a dlim=x", "unknown option 'dlim'", "dlim");
         refuses("* | stats perc101(x)", "between 0 and 100", "perc101");
         refuses("* | stats per_second(x)", "in chart and timechart only", "per_second");
         refuses("* | stats count as", "a field name after AS", "");

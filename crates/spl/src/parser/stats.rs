@@ -112,7 +112,9 @@ impl Parser<'_> {
             if self.at_end() || tstats_clause || self.at_option(options) {
                 break;
             }
-            if let Some(option) = self.option(&["span"])? {
+            let of_command = dialect == StatsDialect::Stats && !self.at_option(&["span"]);
+            let known: &'static [&'static str] = if of_command { options } else { &["span"] };
+            if let Some(option) = self.option(known)? {
                 option.group_span(by)?;
                 continue;
             }
