@@ -49,8 +49,9 @@ pub fn ranked(command: &TopCommand, rarest: bool, layer: Layer) -> Result<Layer,
     let percent = format!("100.0 * COUNT(*) / SUM(COUNT(*)) OVER ({over})");
     group.add(&command.percentfield, Value::new(percent, Kind::Number));
     if !by.is_empty() && command.limit > 0 {
-        let ties: Vec<String> = fields.iter().map(|name| group.layer.field(name).sql).collect();
         let direction = if rarest { "" } else { " DESC" };
+        let tie = |name: &String| format!("{}{direction}", group.layer.field(name).sql);
+        let ties: Vec<String> = fields.iter().map(tie).collect();
         let rank =
             format!("ROW_NUMBER() OVER ({over} ORDER BY COUNT(*){direction}, {})", ties.join(", "));
         group.add(RANK, Value::new(rank, Kind::Integer));
@@ -59,7 +60,7 @@ pub fn ranked(command: &TopCommand, rarest: bool, layer: Layer) -> Result<Layer,
     let key = |result: &Layer, name: &String| result.key(name, false, false);
     let mut order: Vec<Key> = by.iter().map(|name| key(&result, name)).collect();
     order.push(result.key(&command.countfield, !rarest, false));
-    order.extend(fields.iter().map(|name| key(&result, name)));
+    order.extend(fields.iter().map(|name| result.key(name, !rarest, false)));
     result.order = order;
     if command.limit > 0 && by.is_empty() {
         result.limit = Some(command.limit);

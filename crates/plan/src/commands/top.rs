@@ -125,11 +125,12 @@ fn ranked(
     order: Order,
 ) -> Result<(Frame, String, String), Error> {
     let partition: Vec<Expr> = by.iter().map(|name| column(name)).collect();
-    let mut ranking = vec![SortExpr::new(column(COUNT), order == Order::Rarest, false)];
+    let ascending = order == Order::Rarest;
+    let mut ranking = vec![SortExpr::new(column(COUNT), ascending, false)];
     // Values with equal counts are ordered by value, so that the result does not depend on the order of
-    // events.
-    ranking
-        .extend(keys.iter().map(|name| SortExpr::new(group_key(frame.field(name)), true, false)));
+    // events. For top, the last value comes first, as in Splunk.
+    let tie = |name: &String| SortExpr::new(group_key(frame.field(name)), ascending, false);
+    ranking.extend(keys.iter().map(tie));
     let sum = WindowFunctionDefinition::AggregateUDF(sum_udaf());
     let total = Expr::from(WindowFunction::new(sum, vec![column(COUNT)]))
         .partition_by(partition.clone())
