@@ -13,7 +13,7 @@ use exprs::order::group_key;
 use exprs::present::any_present;
 use exprs::types::ValueType;
 use frames::Frame;
-use spl::ast::{FieldPattern, StatsArgument, StatsBy, StatsCall, StatsCommand, StatsKind};
+use spl::ast::{Command, FieldPattern, StatsArgument, StatsBy, StatsCall, StatsCommand, StatsKind};
 
 use super::eval::{convert, is_time};
 use super::fields::expand;
@@ -53,7 +53,7 @@ impl CommandPlan for StatsCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        let Input { frame, env, .. } = input;
+        let Input { frame, rest, env, .. } = input;
         refuse_span("stats", &self.by)?;
         let frame = summary::prepared(frame)?;
         if let Some(step) = times_needed(&self.calls, &frame, env)? {
@@ -68,7 +68,11 @@ impl CommandPlan for StatsCommand {
         let possible = presence::outputs(&calls, &keys, &frame);
         let mut values = aggregates_by(&calls, &keys, &frame, env, rules)?;
         if let Some(delimiter) = &self.delim {
-            values = values.into_iter().map(|value| joined(value, delimiter)).collect();
+            let each = |value: (String, Typed)| match becomes_text(&value.0, rest) {
+                true => joined(value, delimiter),
+                false => value,
+            };
+            values = values.into_iter().map(each).collect();
         }
         let names: Vec<String> = values.iter().map(|(name, _)| name.clone()).collect();
         let whole = keys.is_empty();
@@ -368,6 +372,18 @@ pub(super) fn specific(call: &StatsCall, name: &str, captures: &[&str]) -> Stats
         alias.node = text;
     }
     specific
+}
+
+/// Whether `nomv` makes a text of a result, before a command that may read its values.
+fn becomes_text(name: &str, rest: Rest<'_>) -> bool {
+    for next in rest {
+        match &next.node {
+            Command::Nomv(nomv) if nomv.field.node == name => return true,
+            Command::Nomv(_) | Command::Table(_) | Command::Fields(_) | Command::Sort(_) => {}
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// Joins several values to one text.
