@@ -114,7 +114,7 @@ impl Format {
             [value] => term(value),
             several => {
                 let terms: Vec<String> = several.iter().map(term).collect();
-                format!("({})", terms.join(&format!(" {} ", self.mvsep)))
+                format!("( {} )", terms.join(&format!(" {} ", self.mvsep)))
             }
         }
     }
