@@ -345,6 +345,13 @@ fn reverse(key: &SortExpr) -> SortExpr {
     SortExpr { expr: key.expr.clone(), asc: !key.asc, nulls_first: !key.nulls_first }
 }
 
+/// Whether the sliding accumulator of an aggregate of this crate loses nothing when a row leaves, and takes
+/// the same time for a result in a window of any length.
+#[must_use]
+pub fn follows_windows(function: &AggregateUDF) -> bool {
+    function.inner().downcast_ref::<SummaryFunction>().is_some_and(SummaryFunction::follows_windows)
+}
+
 /// Returns the value with the least keys. Times become numbers, Booleans become texts.
 fn pick(name: &'static str, value: &Typed, order: &[SortExpr], later: bool) -> Typed {
     let kind = match value.kind {

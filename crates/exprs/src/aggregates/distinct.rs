@@ -3,21 +3,22 @@
 //! `estdc` is exact below 1,000 texts; above, it uses a HyperLogLog sketch of 4,096 registers: a standard
 //! error of 1.6 % with 4 KiB per group.
 
-use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, LargeBinaryBuilder};
 use arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{Result, ScalarValue};
 use eval::value::whole_number;
-use hashbrown::HashSet;
+use hashbrown::hash_map::Entry;
+use hashbrown::{HashMap, HashSet};
 use siphasher::sip::SipHasher13 as SipHasher64;
 use siphasher::sip128::{Hasher128, SipHasher13};
 
 use crate::aggregates::integer_set::IntegerSet;
 use crate::aggregates::state;
-use crate::aggregates::summary::{FEW_VALUES, Summary, table_size};
-use crate::column::Value;
+use crate::aggregates::summary::{FEW_VALUES, Summary, Window, table_size};
+use crate::column::{Row, Value};
 
 /// The distinct values so far. A text that is an integer in Karst's notation is stored as a number, so that
 /// the form in which a value arrives does not matter.
@@ -173,6 +174,10 @@ impl Summary for Distinct {
         Ok(ScalarValue::Int64(self.count()))
     }
 
+    fn window(&self) -> Option<Box<dyn Window>> {
+        Some(Box::new(DistinctWindow::default()))
+    }
+
     fn states(&self, groups: Vec<Option<Self>>) -> Result<Vec<ArrayRef>> {
         let whole = groups.iter().flatten().map(|group| group.integers.len()).sum();
         let bytes = groups.iter().flatten().map(|group| group.texts.emitted_size()).sum();
@@ -202,6 +207,63 @@ impl Summary for Distinct {
 
     fn emitted_size(&self) -> usize {
         self.texts.emitted_size() + self.integers.len() * size_of::<i64>()
+    }
+}
+
+/// The distinct values in a sliding window, with the number of times that each is in it.
+#[derive(Debug, Default)]
+struct DistinctWindow {
+    integers: HashMap<i64, usize>,
+    texts: HashMap<u128, usize, BuildHasherDefault<Same>>,
+}
+
+impl DistinctWindow {
+    fn change(&mut self, row: Row<'_>, enters: bool) {
+        let Self { integers, texts } = self;
+        for value in row.values() {
+            match value {
+                Value::Integer(whole) => count(integers, whole, enters),
+                other => other.each_text(|text| match whole_number(text) {
+                    Some(whole) => count(integers, whole, enters),
+                    None => count(texts, fingerprint(text), enters),
+                }),
+            }
+        }
+    }
+}
+
+/// Counts a value that enters or leaves.
+fn count<K: Eq + Hash, H: BuildHasher>(counts: &mut HashMap<K, usize, H>, key: K, enters: bool) {
+    match counts.entry(key) {
+        Entry::Occupied(mut held) if enters => *held.get_mut() += 1,
+        Entry::Occupied(mut held) if *held.get() > 1 => *held.get_mut() -= 1,
+        Entry::Occupied(held) => {
+            held.remove();
+        }
+        Entry::Vacant(free) if enters => {
+            free.insert(1);
+        }
+        Entry::Vacant(_) => {}
+    }
+}
+
+impl Window for DistinctWindow {
+    fn enter(&mut self, row: Row<'_>, _: &[u8]) {
+        self.change(row, true);
+    }
+
+    fn leave(&mut self, row: Row<'_>) {
+        self.change(row, false);
+    }
+
+    fn result(&self) -> Result<ScalarValue> {
+        Ok(ScalarValue::Int64(i64::try_from(self.integers.len() + self.texts.len()).ok()))
+    }
+
+    fn size(&self) -> usize {
+        size_of::<Self>()
+            + table_size::<(i64, usize)>(self.integers.capacity())
+            + table_size::<(u128, usize)>(self.texts.capacity())
     }
 }
 

@@ -3,6 +3,7 @@
 //! Guarantees: the selected value depends only on sort keys, not on the order in which events arrive. Without
 //! sort keys, the order of arrival is used.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -12,8 +13,8 @@ use arrow::datatypes::{DataType, Float64Type, Int64Type};
 use datafusion::common::{Result, ScalarValue};
 
 use crate::aggregates::state;
-use crate::aggregates::summary::Summary;
-use crate::column::{Row, Value};
+use crate::aggregates::summary::{Summary, Window};
+use crate::column::{Argument, Row, Value};
 use crate::types::{ArrowType, ValueType};
 
 /// The value with the least key so far.
@@ -97,13 +98,87 @@ impl Pick {
     }
 
     fn scalar(&self) -> Result<ScalarValue> {
-        Ok(match &self.value {
-            None | Some(Picked::Null) => ScalarValue::try_from(&self.kind.data_type())?,
-            Some(Picked::Integer(number)) => ScalarValue::Int64(Some(*number)),
-            Some(Picked::Float(number)) => ScalarValue::Float64(Some(*number)),
-            Some(Picked::Text(text)) => ScalarValue::Utf8View(Some(text.to_string())),
-            Some(Picked::Texts(texts)) => state::texts(texts.iter()),
-        })
+        scalar_of(self.kind, self.value.as_ref())
+    }
+}
+
+fn scalar_of(kind: ValueType, value: Option<&Picked>) -> Result<ScalarValue> {
+    Ok(match value {
+        None | Some(Picked::Null) => ScalarValue::try_from(&kind.data_type())?,
+        Some(Picked::Integer(number)) => ScalarValue::Int64(Some(*number)),
+        Some(Picked::Float(number)) => ScalarValue::Float64(Some(*number)),
+        Some(Picked::Text(text)) => ScalarValue::Utf8View(Some(text.to_string())),
+        Some(Picked::Texts(texts)) => state::texts(texts.iter()),
+    })
+}
+
+/// A value that is selected now, or when those before it have left.
+#[derive(Debug)]
+struct Candidate {
+    /// The number of the event among those with a value.
+    place: u64,
+    key: Box<[u8]>,
+    /// The values of the event's batch, which is also held by the rows of the window: a copy of each value
+    /// could take much more memory.
+    argument: Argument,
+    row: usize,
+}
+
+/// A sliding window: the candidates in the order in which they entered, the selected one first. A value that
+/// an event behind it beats is none: it leaves first, too.
+#[derive(Debug)]
+struct PickWindow {
+    kind: ValueType,
+    later: bool,
+    candidates: VecDeque<Candidate>,
+    /// Number of events with a value that have entered.
+    entered: u64,
+    /// Number of them that have left.
+    left: u64,
+}
+
+impl Window for PickWindow {
+    fn enter(&mut self, row: Row<'_>, key: &[u8]) {
+        let argument = row.arguments.first().filter(|argument| !argument.get(row.row).is_null());
+        let Some(argument) = argument else { return };
+        while let Some(last) = self.candidates.back() {
+            let is_beaten = match key.cmp(&last.key) {
+                std::cmp::Ordering::Less => true,
+                std::cmp::Ordering::Equal => self.later,
+                std::cmp::Ordering::Greater => false,
+            };
+            if !is_beaten {
+                break;
+            }
+            self.candidates.pop_back();
+        }
+        self.candidates.push_back(Candidate {
+            place: self.entered,
+            key: key.into(),
+            argument: argument.clone(),
+            row: row.row,
+        });
+        self.entered += 1;
+    }
+
+    fn leave(&mut self, row: Row<'_>) {
+        if row.value(0).is_null() {
+            return;
+        }
+        if self.candidates.front().is_some_and(|first| first.place == self.left) {
+            self.candidates.pop_front();
+        }
+        self.left += 1;
+    }
+
+    fn result(&self) -> Result<ScalarValue> {
+        let first = self.candidates.front();
+        let value = first.map(|first| Picked::of(self.kind, first.argument.get(first.row)));
+        scalar_of(self.kind, value.as_ref())
+    }
+
+    fn size(&self) -> usize {
+        size_of::<Self>() + self.candidates.capacity() * size_of::<Candidate>()
     }
 }
 
@@ -183,6 +258,16 @@ impl Summary for Pick {
 
     fn result(&mut self) -> Result<ScalarValue> {
         self.scalar()
+    }
+
+    fn window(&self) -> Option<Box<dyn Window>> {
+        Some(Box::new(PickWindow {
+            kind: self.kind,
+            later: self.later,
+            candidates: VecDeque::new(),
+            entered: 0,
+            left: 0,
+        }))
     }
 
     fn states(&self, groups: Vec<Option<Self>>) -> Result<Vec<ArrayRef>> {
@@ -298,5 +383,47 @@ impl Summary for Rate {
 
     fn heap_size(&self) -> usize {
         0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use datafusion::logical_expr::ColumnarValue;
+
+    use super::*;
+
+    #[test]
+    fn a_window_selects_what_its_events_do_one_by_one() {
+        const LENGTH: usize = 7;
+        // A linear congruential generator: many keys are equal, and some events have no value.
+        let mut seed = 1_u32;
+        let mut random = |below: u32| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 16) % below
+        };
+        let mut keys: Vec<[u8; 1]> = Vec::new();
+        let mut values: Vec<Option<i64>> = Vec::new();
+        for row in 0..300 {
+            keys.push([u8::try_from(random(5)).unwrap()]);
+            values.push((random(4) > 0).then_some(row));
+        }
+        let array: ArrayRef = Arc::new(Int64Array::from(values));
+        let arguments = [Argument::new(&ColumnarValue::Array(array)).unwrap()];
+        let event = |row: usize| Row { arguments: &arguments, row };
+        for later in [false, true] {
+            let empty = Pick::new(ValueType::Integer, later);
+            let mut window = empty.window().unwrap();
+            for (row, key) in keys.iter().enumerate() {
+                window.enter(event(row), key);
+                if row >= LENGTH {
+                    window.leave(event(row - LENGTH));
+                }
+                let mut expected = empty.clone();
+                let first = (row + 1).saturating_sub(LENGTH);
+                (first..=row).for_each(|at| expected.add(event(at), &keys[at]));
+                assert_eq!(window.result().unwrap(), expected.result().unwrap(), "row {row}");
+            }
+        }
     }
 }

@@ -72,6 +72,12 @@ pub(crate) trait Summary: fmt::Debug + Clone + Send + Sync + 'static {
     /// Returns the result.
     fn result(&mut self) -> Result<ScalarValue>;
 
+    /// Returns an empty sliding window, if there is a method whose result is that of the rows in the window;
+    /// `None`: for each result, all rows of the window are added.
+    fn window(&self) -> Option<Box<dyn Window>> {
+        None
+    }
+
     /// Returns the states of groups; `None` stands for an empty state.
     fn states(&self, groups: Vec<Option<Self>>) -> Result<Vec<ArrayRef>> {
         states_of(self, groups)
@@ -93,11 +99,28 @@ pub(crate) trait Summary: fmt::Debug + Clone + Send + Sync + 'static {
     }
 }
 
+/// A summary that follows a sliding window, whose events leave in the order in which they entered.
+pub(crate) trait Window: fmt::Debug + Send + Sync {
+    /// Adds an event with its sort key, as in [`Summary::add`].
+    fn enter(&mut self, row: Row<'_>, key: &[u8]);
+
+    /// Drops the event that entered first.
+    fn leave(&mut self, row: Row<'_>);
+
+    /// Returns the result of the events in the window.
+    fn result(&self) -> Result<ScalarValue>;
+
+    /// Returns the size in bytes, which may be an estimate.
+    fn size(&self) -> usize;
+}
+
 /// Creates accumulators for one kind of summary.
 trait Factory: Send + Sync {
     fn accumulator(&self, order: &Order, sliding: bool) -> Box<dyn Accumulator>;
     fn groups(&self, order: &Order) -> Box<dyn GroupsAccumulator>;
     fn state_types(&self) -> Vec<DataType>;
+    /// Whether a sliding accumulator does not add all rows again for each result.
+    fn follows_windows(&self) -> bool;
 }
 
 struct Make<S>(S);
@@ -105,6 +128,9 @@ struct Make<S>(S);
 impl<S: Summary> Factory for Make<S> {
     fn accumulator(&self, order: &Order, sliding: bool) -> Box<dyn Accumulator> {
         let empty = self.0.clone();
+        if sliding && let Some(window) = empty.window() {
+            return Box::new(Following { window, order: order.clone(), converter: None });
+        }
         if sliding {
             return Box::new(Sliding { empty, order: order.clone(), rows: VecDeque::new() });
         }
@@ -118,6 +144,10 @@ impl<S: Summary> Factory for Make<S> {
 
     fn state_types(&self) -> Vec<DataType> {
         self.0.state_types()
+    }
+
+    fn follows_windows(&self) -> bool {
+        self.0.window().is_some()
     }
 }
 
@@ -190,11 +220,14 @@ impl Batch {
     }
 
     fn add_to<S: Summary>(&self, row: usize, summary: &mut S) {
-        let place = Row { arguments: &self.arguments, row };
         match &self.keys {
-            Some(keys) => summary.add(place, keys.row(row).as_ref()),
-            None => summary.add(place, &[]),
+            Some(keys) => summary.add(self.event(row), keys.row(row).as_ref()),
+            None => summary.add(self.event(row), &[]),
         }
+    }
+
+    fn event(&self, row: usize) -> Row<'_> {
+        Row { arguments: &self.arguments, row }
     }
 }
 
@@ -272,6 +305,54 @@ impl<S: Summary> Accumulator for Single<S> {
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
         let rows = states.first().map_or(0, |array| array.len());
         (0..rows).try_for_each(|row| self.summary.merge(states, row))
+    }
+}
+
+/// A sliding window that a summary follows.
+#[derive(Debug)]
+struct Following {
+    window: Box<dyn Window>,
+    order: Order,
+    converter: Option<RowConverter>,
+}
+
+impl Accumulator for Following {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        let batch = self.order.read_with(values, &mut self.converter)?;
+        for row in 0..batch.rows {
+            match &batch.keys {
+                Some(keys) => self.window.enter(batch.event(row), keys.row(row).as_ref()),
+                None => self.window.enter(batch.event(row), &[]),
+            }
+        }
+        Ok(())
+    }
+
+    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        // Sort keys are not needed.
+        let batch = self.order.read(&values[..self.order.values.min(values.len())])?;
+        (0..batch.rows).for_each(|row| self.window.leave(batch.event(row)));
+        Ok(())
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        true
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        self.window.result()
+    }
+
+    fn size(&self) -> usize {
+        size_of::<Self>() + self.window.size()
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        exec_err!("a sliding window has no partial state")
+    }
+
+    fn merge_batch(&mut self, _: &[ArrayRef]) -> Result<()> {
+        exec_err!("sliding windows cannot be merged")
     }
 }
 
@@ -371,6 +452,11 @@ impl SummaryFunction {
             state_types: self.factory.state_types(),
             result: self.returns.data_type(),
         }
+    }
+
+    /// Whether a result over a sliding window takes the same time in a window of any length.
+    pub(super) fn follows_windows(&self) -> bool {
+        self.factory.follows_windows()
     }
 
     /// Returns a call over values, with an order of events.

@@ -15,6 +15,7 @@ use datafusion::functions_aggregate::count::Count;
 use datafusion::functions_aggregate::min_max::{Max, Min};
 use datafusion::logical_expr::Accumulator;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use exprs::aggregates::follows_windows;
 use exprs::stopping::stopped;
 use tables::Steps;
 
@@ -87,13 +88,14 @@ impl Aggregate {
     }
 }
 
-/// Whether the accumulator of the engine loses nothing when a row leaves. Sums do, if they are not those of
+/// Whether the sliding accumulator loses nothing when a row leaves. Sums do, if they are not those of
 /// [`Floats`]: after 1e17, 17 and 17, less the first number, 32 is left.
 fn slides(function: &AggregateFunctionExpr) -> bool {
     let inner = function.fun().inner();
     let is_exact = inner.downcast_ref::<Count>().is_some()
         || inner.downcast_ref::<Min>().is_some()
-        || inner.downcast_ref::<Max>().is_some();
+        || inner.downcast_ref::<Max>().is_some()
+        || follows_windows(function.fun());
     (is_exact && !function.is_distinct()) || Floats::of(function).is_some()
 }
 
