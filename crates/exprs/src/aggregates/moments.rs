@@ -4,6 +4,7 @@
 //! Guarantees: sums have twice the precision of a float, so results are the same however the numbers are
 //! split and in whatever order the parts are merged, and large offsets cause no loss of precision.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array};
@@ -13,8 +14,8 @@ use eval::value::parse_number;
 
 use crate::aggregates::long_float::LongFloat;
 use crate::aggregates::state;
-use crate::aggregates::summary::Summary;
-use crate::column::Value;
+use crate::aggregates::summary::{Summary, Window};
+use crate::column::{Row, Value};
 
 /// The statistic to compute.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -149,18 +150,97 @@ impl Moments {
     }
 }
 
-impl Summary for Moments {
-    fn add_value(&mut self, value: Value<'_>) {
-        match value {
-            Value::Multi(values) => {
-                values.iter().filter_map(parse_number).for_each(|number| self.add_number(number));
-            }
-            single => {
-                if let Some(number) = single.number() {
-                    self.add_number(number);
-                }
+/// Visits the numbers of a value.
+fn each_number(value: Value<'_>, mut visit: impl FnMut(f64)) {
+    match value {
+        Value::Multi(values) => values.iter().filter_map(parse_number).for_each(visit),
+        single => {
+            if let Some(number) = single.number() {
+                visit(number);
             }
         }
+    }
+}
+
+/// 2^53: all whole numbers up to this size are floats, so sums that stay below are exact.
+const EXACT: i128 = 1 << 53;
+
+/// Returns a number as an integer if it is one that sums can contain without being rounded.
+#[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::float_cmp)]
+fn whole(number: f64) -> Option<i128> {
+    let integer = number as i64;
+    (integer as f64 == number).then(|| i128::from(integer)).filter(|one| one.abs() <= EXACT)
+}
+
+/// The numbers in a sliding window. While they are whole and their squares are small, as those of counts and
+/// sizes are, sums are exact, so what leaves is subtracted; otherwise, all numbers are added again for each
+/// result.
+#[derive(Debug)]
+struct MomentWindow {
+    moment: Moment,
+    numbers: VecDeque<f64>,
+    sum: i128,
+    squares: i128,
+    /// Number of the numbers that are not whole.
+    others: usize,
+}
+
+impl MomentWindow {
+    #[allow(clippy::cast_precision_loss)]
+    fn moments(&self) -> Moments {
+        let mut moments = Moments::new(self.moment);
+        if self.others > 0 || self.squares > EXACT {
+            self.numbers.iter().for_each(|number| moments.add_number(*number));
+            return moments;
+        }
+        moments.count = self.numbers.len() as f64;
+        moments.sum = LongFloat::from(self.sum as f64);
+        moments.squares = LongFloat::from(self.squares as f64);
+        moments
+    }
+}
+
+impl Window for MomentWindow {
+    fn enter(&mut self, row: Row<'_>, _: &[u8]) {
+        let mut add = |number: f64| {
+            self.numbers.push_back(number);
+            match whole(number) {
+                Some(integer) => {
+                    self.sum += integer;
+                    self.squares += integer * integer;
+                }
+                None => self.others += 1,
+            }
+        };
+        row.values().for_each(|value| each_number(value, &mut add));
+    }
+
+    fn leave(&mut self, row: Row<'_>) {
+        let mut drop_first = |_: f64| {
+            let Some(number) = self.numbers.pop_front() else { return };
+            match whole(number) {
+                Some(integer) => {
+                    self.sum -= integer;
+                    self.squares -= integer * integer;
+                }
+                None => self.others -= 1,
+            }
+        };
+        row.values().for_each(|value| each_number(value, &mut drop_first));
+    }
+
+    fn result(&self) -> Result<ScalarValue> {
+        Ok(ScalarValue::Float64(self.moments().value()))
+    }
+
+    fn size(&self) -> usize {
+        size_of::<Self>() + self.numbers.capacity() * size_of::<f64>()
+    }
+}
+
+impl Summary for Moments {
+    fn add_value(&mut self, value: Value<'_>) {
+        each_number(value, |number| self.add_number(number));
     }
 
     /// One list, which is empty without numbers: nearly all groups of `stdev(*)` are, and nine columns would
@@ -188,6 +268,20 @@ impl Summary for Moments {
 
     fn result(&mut self) -> Result<ScalarValue> {
         Ok(ScalarValue::Float64(self.value()))
+    }
+
+    fn window(&self) -> Option<Box<dyn Window>> {
+        // The extremes of what is left are not known when a number leaves.
+        if matches!(self.moment, Moment::Range | Moment::Least | Moment::Most) {
+            return None;
+        }
+        Some(Box::new(MomentWindow {
+            moment: self.moment,
+            numbers: VecDeque::new(),
+            sum: 0,
+            squares: 0,
+            others: 0,
+        }))
     }
 
     fn states(&self, groups: Vec<Option<Self>>) -> Result<Vec<ArrayRef>> {
@@ -218,7 +312,10 @@ impl Summary for Moments {
 
 #[cfg(test)]
 mod tests {
+    use datafusion::logical_expr::ColumnarValue;
+
     use super::*;
+    use crate::column::Argument;
 
     fn moments(numbers: &[f64]) -> Moments {
         let mut moments = Moments::new(Moment::DeviationOfSample);
@@ -236,6 +333,45 @@ mod tests {
             let mut merged = moments(second);
             merged.add_parts(moments(first).parts());
             assert_eq!(merged.value(), whole, "split at {at}");
+        }
+    }
+
+    #[test]
+    fn a_window_has_the_moments_of_its_numbers() {
+        const LENGTH: usize = 5;
+        let mut numbers: Vec<f64> = (0_i32..200).map(|at| f64::from(at * 7_919 % 1_000)).collect();
+        // Equal numbers, fractions, numbers whose squares are rounded, and some that are none.
+        numbers.extend([3.0; 8]);
+        numbers.extend([0.1, 0.2, 0.1, 1e9, 1e9, 1e160, f64::INFINITY, 2.0, f64::NAN, -0.0, 0.0]);
+        numbers.extend((0_i32..20).map(f64::from));
+        let rows = numbers.len();
+        let array: ArrayRef = Arc::new(Float64Array::from(numbers.clone()));
+        let arguments = [Argument::new(&ColumnarValue::Array(array)).expect("numbers are values")];
+        let event = |row: usize| Row { arguments: &arguments, row };
+        for moment in [
+            Moment::Sum,
+            Moment::Average,
+            Moment::SumOfSquares,
+            Moment::VarianceOfSample,
+            Moment::DeviationOfPopulation,
+        ] {
+            let mut window = Moments::new(moment).window().expect("sums follow a window");
+            for row in 0..rows {
+                window.enter(event(row), &[]);
+                if row >= LENGTH {
+                    window.leave(event(row - LENGTH));
+                }
+                let mut expected = Moments::new(moment);
+                let first = (row + 1).saturating_sub(LENGTH);
+                numbers[first..=row].iter().for_each(|number| expected.add_number(*number));
+                let expected = expected.value();
+                let Ok(ScalarValue::Float64(found)) = window.result() else {
+                    panic!("{moment:?} is not a number")
+                };
+                let are_undefined =
+                    found.is_some_and(f64::is_nan) && expected.is_some_and(f64::is_nan);
+                assert!(found == expected || are_undefined, "{moment:?} of row {row}: {found:?}");
+            }
         }
     }
 
