@@ -24,7 +24,7 @@ const HEIGHTS = { small: 110, medium: 150, large: 220 };
 export function ChartElement({ element, options, state, height, title }: ResultsProps) {
   const { rows } = state;
   const look = useMemo(() => plotLook(options), [options]);
-  const split = useSplit(rows, options);
+  const split = useSplit(state, options);
   const scheme = useComputedColorScheme('light');
   const series = useMemo(() => {
     const palette = scheme === 'dark' ? PALETTE_DARK : PALETTE_LIGHT;

@@ -32,7 +32,7 @@ export function CustomElement({ kind, type, ...props }: CustomProps) {
   const isValue = kind === 'status' || kind === 'meter';
   const height = isValue && !options.has('height') ? VALUE_HEIGHT : props.height;
   const own = useMemo(() => customOptionsOf(options, type), [options, type]);
-  const split = useSplit(rows, options);
+  const split = useSplit(state, options);
   if (!rows) return null;
   return (
     <Parts rows={rows} split={split} height={height} heights={HEIGHTS} label={title}>

@@ -22,7 +22,7 @@ const HEIGHTS = { small: 64, medium: 84, large: 120 };
 
 export function SingleElement({ element, options, state, height, title }: ResultsProps) {
   const { rows } = state;
-  const split = useSplit(rows, options);
+  const split = useSplit(state, options);
   if (!rows) return null;
   if (split?.panels.length === 0) {
     return <NoValues element={element} options={options} state={state} height={height} />;
@@ -43,7 +43,8 @@ interface OneValueProps extends Part {
 function OneValue(props: OneValueProps) {
   const { element, results, options, state, height, label, panel } = props;
   const { run } = useDashboard();
-  const view = useMemo(() => singleView(results, options), [results, options]);
+  const column = panel?.column ?? null;
+  const view = useMemo(() => singleView(results, options, column), [results, options, column]);
   // A unit or a label alone would look like a value.
   if (!view || view.text === '') {
     return <NoValues element={element} options={options} state={state} height={height} />;

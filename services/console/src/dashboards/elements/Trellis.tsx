@@ -5,6 +5,8 @@ import type { ResultRows } from '../../api/types';
 import { grouped } from '../../app/format';
 import { useZone } from '../../app/preferences';
 import { formatEventTime } from '../../time/zone';
+import { columnsOf, groupOf } from '../runtime/columns';
+import type { SearchState } from '../runtime/manager';
 import styles from './Trellis.module.css';
 import {
   type Trellis as Split,
@@ -28,13 +30,15 @@ export interface Part {
 
 /** How an element is split by its options; null where it is one. */
 export function useSplit(
-  rows: ResultRows | null,
+  { rows, ran }: Pick<SearchState, 'rows' | 'ran'>,
   options: ReadonlyMap<string, string>,
 ): (Split & TrellisLook) | null {
+  const search = ran?.search ?? '';
   return useMemo(() => {
     const look = rows && trellisLook(options);
-    return look ? { ...trellisOf(rows, look.splitBy), ...look } : null;
-  }, [rows, options]);
+    const isGrouped = groupOf(columnsOf(search).report).length > 0;
+    return look ? { ...trellisOf(rows, look.splitBy, isGrouped), ...look } : null;
+  }, [rows, options, search]);
 }
 
 interface PartsProps {

@@ -36,13 +36,18 @@ const CLASS_COLORS: Record<string, string> = {
 const GOOD = '#3c8a4e';
 const BAD = '#c4453a';
 
-export function singleView(results: ResultRows, options: Options): SingleView | null {
+/** `panelColumn` is that of a panel of a trellis, whatever the options say. */
+export function singleView(
+  results: ResultRows,
+  options: Options,
+  panelColumn: string | null = null,
+): SingleView | null {
   const { fields, rows } = results;
   const time = timeColumnOf(results);
   const shown = fields
     .map((name, at) => ({ name, at }))
     .filter(({ name }) => !name.startsWith('_'));
-  const wanted = options.get('field');
+  const wanted = panelColumn ?? options.get('field');
   const column =
     shown.find(({ name }) => name === wanted)?.at ??
     shown.find(({ at }) => rows.some((row) => cellNumber(row[at] ?? null) !== null))?.at ??

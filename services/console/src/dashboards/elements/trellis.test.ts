@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ResultRows } from '../../api/types';
 import { PLOT_LOOK } from '../../visualization/plot';
+import { singleView } from './singleValue';
 import {
   commonSeries,
   MOST_PANELS,
@@ -99,6 +100,23 @@ describe('a trellis', () => {
       ['count', '_time,a,b', 't,1,2'],
       ['max(x)', '_time,a,b', 't,3,4'],
     ]);
+  });
+
+  it('of aggregations without a field has a panel for each, with its own value', () => {
+    const all = rows(['A', 'B', 'C'], ['1', '2', '3']);
+    expect(brief(all, '')).toEqual([
+      ['A', 'A', '1'],
+      ['B', 'B', '2'],
+      ['C', 'C', '3'],
+    ]);
+    const shown = ({ panels }: ReturnType<typeof trellisOf>) =>
+      panels.map(({ results, column }) => singleView(results, new Map(), column)?.text);
+    expect(shown(trellisOf(all, '_aggregation'))).toEqual(['1', '2', '3']);
+    // The status is what the row is of: its panels show the aggregations.
+    const byStatus = rows(['status', 'count', 'ab'], ['200', '5', '70']);
+    const grouped = trellisOf(byStatus, '_aggregation', true);
+    expect(grouped.panels.map(({ value }) => value)).toEqual(['count', 'ab']);
+    expect(shown(grouped)).toEqual(['5', '70']);
   });
 
   it('guesses the split where none is named', () => {

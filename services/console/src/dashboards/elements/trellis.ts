@@ -29,6 +29,8 @@ export interface TrellisPanel {
   /** The value that it is of: its title. */
   value: string;
   results: ResultRows;
+  /** The column that the panel is of; null where it is the rows of a value. */
+  column: string | null;
   /** The row of the whole result that each row comes from. */
   sources: number[];
 }
@@ -64,11 +66,12 @@ const shownColumns = (results: ResultRows): Column[] =>
     .map((name, at) => ({ name, at }))
     .filter(({ name }) => !name.startsWith('_') || name === '_time');
 
-export function trellisOf(results: ResultRows, splitBy: string): Trellis {
+/** `isGrouped`: whether the search has rows by the values of a field, or says nothing of it. */
+export function trellisOf(results: ResultRows, splitBy: string, isGrouped = false): Trellis {
   const columns = shownColumns(results);
   const named = columns.find(({ name }) => name === splitBy);
   const split = named ?? (splitBy === '' ? guessed(results, columns) : undefined);
-  return split ? byRows(results, split) : bySeries(results, columns, splitBy);
+  return split ? byRows(results, split) : bySeries(results, columns, splitBy, isGrouped);
 }
 
 /** Without a name: the first column of texts, unless there are several columns of numbers beside it. */
@@ -93,6 +96,7 @@ function byRows(results: ResultRows, split: Column): Trellis {
   const panels = [...groups].slice(0, MOST_PANELS).map(([value, sources]) => ({
     value: value.replaceAll('\n', ', ') || '(empty)',
     sources,
+    column: null,
     results: { ...results, fields, rows: sources.map((at) => without(results.rows[at] ?? [])) },
   }));
   const isTime = split.at === timeColumnOf(results);
@@ -105,11 +109,23 @@ function parts(name: string): { aggregation: string; value: string } | null {
   return at > 0 ? { aggregation: name.slice(0, at), value: name.slice(at + 2) } : null;
 }
 
-/** The first column stays in every panel; the others are shared out. */
-function bySeries(results: ResultRows, columns: Column[], splitBy: string): Trellis {
+/** Whether the columns are aggregations of everything: one row of numbers. */
+const isOneGroup = (results: ResultRows, columns: Column[]): boolean =>
+  results.rows.length === 1 &&
+  columns.every(({ at }) => isNumericIn(results, at)) &&
+  timeColumnOf(results) === -1;
+
+/** The first column stays in every panel, unless it is an aggregation, too; the others are shared out. */
+function bySeries(
+  results: ResultRows,
+  columns: Column[],
+  splitBy: string,
+  isGrouped: boolean,
+): Trellis {
   const times = timeColumnOf(results);
   const time = columns.find(({ at }) => at === times);
-  const first = columns.length > 1 ? (time ?? columns[0]) : undefined;
+  const isFlat = columns.length < 2 || (!isGrouped && isOneGroup(results, columns));
+  const first = isFlat ? undefined : (time ?? columns[0]);
   const series = columns.filter((column) => column !== first);
   const isDouble = series.length > 1 && series.every(({ name }) => parts(name) !== null);
   const isByAggregation = splitBy === AGGREGATION;
@@ -132,6 +148,7 @@ function bySeries(results: ResultRows, columns: Column[], splitBy: string): Trel
     return {
       value,
       sources,
+      column: group[0]?.name ?? null,
       results: {
         ...results,
         fields: all.map(({ name }) => name),
