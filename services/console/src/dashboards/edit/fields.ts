@@ -150,7 +150,7 @@ const TABLE: FormField[] = [
 ];
 
 const SINGLE: FormField[] = [
-  option('Field', 'text', 'field', '', { help: 'Empty: the first one with numbers' }),
+  option('Field', 'text', 'field', '', { help: 'Empty: the first column' }),
   option('Unit', 'text', 'unit'),
   choice('Place of the unit', 'unitPosition', 'after', {
     after: 'After the value',

@@ -106,10 +106,10 @@ it('numbers have their precision and unit', () => {
 });
 
 it('a single value is the first row, or the last of a series with its trend', () => {
-  expect(singleView(rows(['a', 'n'], ['x', '5'], ['y', '6']), options({}))).toMatchObject({
-    text: '5',
-    trend: null,
-  });
+  const two = rows(['a', 'n'], ['x', '5'], ['y', '6']);
+  expect(singleView(two, options({ field: 'n' }))).toMatchObject({ text: '5', trend: null });
+  // As the name of the one at the top.
+  expect(singleView(two, options({}))).toMatchObject({ text: 'x', value: null, trend: null });
   const series = rows(['_time', 'n'], ['2026-01-01T00:00:00Z', '4'], ['2026-01-01T01:00:00Z', '6']);
   expect(singleView(series, options({ trendDisplayMode: 'percent' }))).toMatchObject({
     text: '6',

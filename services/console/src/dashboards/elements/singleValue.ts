@@ -48,12 +48,14 @@ export function singleView(
     .map((name, at) => ({ name, at }))
     .filter(({ name }) => !name.startsWith('_'));
   const wanted = panelColumn ?? options.get('field');
+  const isSeries = time !== -1 && rows.length > 1;
+  // The name of a split stands in front of the values of a series; elsewhere a text is the value.
+  const hasNumbers = (at: number) => rows.some((row) => cellNumber(row[at] ?? null) !== null);
   const column =
     shown.find(({ name }) => name === wanted)?.at ??
-    shown.find(({ at }) => rows.some((row) => cellNumber(row[at] ?? null) !== null))?.at ??
+    (isSeries ? shown.find(({ at }) => hasNumbers(at))?.at : undefined) ??
     shown[0]?.at;
   if (column === undefined || rows.length === 0) return null;
-  const isSeries = time !== -1 && rows.length > 1;
   // Of a series the last value that is there.
   const row = isSeries ? rows.findLastIndex((one) => cellText(one[column] ?? null) !== '') : 0;
   const cell = rows[row]?.[column] ?? null;
