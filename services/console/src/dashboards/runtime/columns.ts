@@ -8,12 +8,12 @@ import { isReport } from './effects';
 import { behindEvents, commandsOf } from './links';
 
 /** Options of a command, such as `limit=5`, and the condition of a chart for its series. */
-const OPTIONS = /(?:^|\s)\w+\s*=\s*(?:"[^"]*"|[^\s"]+)|\swhere\s.*$/gis;
+export const OPTIONS = /(?:^|\s)\w+\s*=\s*(?:"[^"]*"|[^\s"]+)|\swhere\s.*$/gis;
 
-const NAME = `"(?:[^"\\\\]|\\\\.)*"|'[^']*'|[^\\s,"']+`;
+export const NAME = `"(?:[^"\\\\]|\\\\.)*"|'[^']*'|[^\\s,"']+`;
 
 const plain = (name: string) => name.replace(/^(["'])(.*)\1$/s, '$2').replace(/\\(["\\])/g, '$1');
-const names = (text: string) => (text.match(new RegExp(NAME, 'g')) ?? []).map(plain);
+export const names = (text: string) => (text.match(new RegExp(NAME, 'g')) ?? []).map(plain);
 
 /** The fields by which a report groups. */
 export function groupOf(command: string): string[] {
@@ -61,7 +61,7 @@ function changes(command: string, column: string): boolean {
 }
 
 /** The name of a column in front of commands; null for one that they make. `isResult`: also of other values. */
-function inFront(commands: string[], column: string, isResult = false): string | null {
+export function inFront(commands: string[], column: string, isResult = false): string | null {
   let name = column;
   for (const command of [...commands].reverse()) {
     if (/^rename\b/i.test(command)) name = renamedFrom(command, name);

@@ -137,23 +137,29 @@ export function behindEvents(commands: string[]): { isGenerated: boolean; cut: n
   return { isGenerated, cut: isAlone ? from : from + before.length };
 }
 
+const fieldText = (name: string) => (/^[\w.]+$/.test(name) ? name : quoted(name));
+
 /** One of the values. */
 function conditionOf(name: string, values: readonly string[]): string {
-  const field = /^[\w.]+$/.test(name) ? name : quoted(name);
-  const each = values.map((value) => `${field}=${quoted(value)}`).join(' OR ');
+  const each = values.map((value) => `${fieldText(name)}=${quoted(value)}`).join(' OR ');
   return values.length > 1 ? `(${each})` : each;
 }
 
-/** The events behind a value: the search up to its first report, with the values as conditions. */
+/**
+ * The events behind a value: the search up to its first report, with the values as conditions. `absent`: a field
+ * that they lack.
+ */
 export function eventsBehind(
   search: string,
   terms: readonly (readonly [string, ...string[]])[],
+  absent = '',
 ): string {
   const commands = commandsOf(search);
   const { isGenerated, cut } = behindEvents(commands);
   const conditions = terms
     .filter(([name, value]) => name !== '' && !name.startsWith('_') && value !== '')
     .map(([name, ...values]) => conditionOf(name, values))
+    .concat(absent === '' ? [] : `NOT ${fieldText(absent)}=*`)
     .join(' ');
   if (isGenerated) {
     return conditions === '' ? search.trim() : `${search.trim()} | search ${conditions}`;

@@ -340,6 +340,51 @@ it('a single value leads to its events, in a trellis to those of its panel', asy
   expect(await searched('', { ...click, trellis: aggregation }, search, 'single')).toBe('index=a');
 });
 
+const bar = (model: string, series: string, trellis?: Click['trellis']): Click => ({
+  name: 'model',
+  value: model,
+  name2: series,
+  value2: '7',
+  row: new Map([['model', model]]),
+  ...(trellis ? { trellis } : {}),
+});
+
+it.each([
+  ['chart count over model by status', 'OK', 'index=a model="m" status="OK"'],
+  ['chart count by model, status', 'OK', 'index=a model="m" status="OK"'],
+  ['chart count over model', 'count', 'index=a model="m"'],
+  ['timechart span=6h count by status limit=5', '304', 'index=a status="304"'],
+  [
+    'timechart count(eval(a=1)) AS "n m" by status where max in top5',
+    '304',
+    'index=a status="304"',
+  ],
+  ['timechart count avg(x) by status', 'avg(x): 304', 'index=a status="304"'],
+  ['timechart count by status', 'OTHER', 'index=a'],
+  ['timechart count by status otherstr="rest"', 'rest', 'index=a'],
+  ['timechart count by status', 'NULL', 'index=a NOT status=*'],
+  ['eval x=1 | timechart count by status', 'NULL', 'index=a | eval x=1 | search NOT status=*'],
+  ['timechart count by status | rename "200" as "all well"', 'all well', 'index=a status="200"'],
+  ['timechart count by status | addtotals', 'Total', 'index=a'],
+  ['timechart count by status | addtotals', '200', 'index=a status="200"'],
+  ["timechart count by status | eval bad='500'+'503'", 'bad', 'index=a'],
+  ['timechart count by status | predict "200"', 'prediction(200)', 'index=a'],
+  ['chart count over model by bytes span=1000', '0-1000', 'index=a model="m"'],
+  ['stats count by model, status', 'count', 'index=a model="m"'],
+])('a bar of %s, %s, leads to the events of its series', async (search, series, events) => {
+  const click = bar('m', series);
+  const isTime = search.includes('timechart');
+  const clicked = isTime ? { ...click, name: '_time', value: '1', row: new Map() } : click;
+  expect(await searched('', clicked, search, 'chart')).toBe(events);
+});
+
+it('a bar in a trellis by aggregation leads to the events of its series', async () => {
+  const search = 'chart count avg(x) over model by status';
+  const trellis = { name: '_aggregation', value: 'count' };
+  const events = 'index=a model="m" status="OK"';
+  expect(await searched('', bar('m', 'OK', trellis), search, 'chart')).toBe(events);
+});
+
 it('a row leads to the events of its whole group, by the names that the events know', async () => {
   const search = 'stats count by host, type | rename host as "The host", count as total';
   const row = new Map([

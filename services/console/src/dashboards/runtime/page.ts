@@ -27,6 +27,7 @@ import {
   searchAddress,
 } from './links';
 import { SearchManager, type SearchState } from './manager';
+import { seriesCondition } from './series';
 import type { SearchServer, TimePreset } from './server';
 import { type Lookup, substitute, TokenStore } from './tokens';
 
@@ -516,7 +517,8 @@ export class DashboardRun {
       return;
     }
     if (!state?.ran) return;
-    const search = eventsBehind(state.ran.search, conditionsOf(element, click, state.ran.search));
+    const { terms, absent } = conditionsOf(element, click, state.ran.search);
+    const search = eventsBehind(state.ran.search, terms, absent);
     const bounds: Bounds = {
       earliest: click.earliest ?? state.ran.earliest,
       latest: click.latest ?? state.ran.latest,
@@ -544,12 +546,15 @@ export interface Span {
 }
 
 /** The conditions for the events behind a click: of the fields by which the search groups, not of what it computes. */
-function conditionsOf(element: DashboardElement, click: Click, search: string): [string, string][] {
+function conditionsOf(
+  element: DashboardElement,
+  click: Click,
+  search: string,
+): { terms: [string, string][]; absent: string } {
   const { report, fieldOf } = columnsOf(search);
   const cells: [string, string][] = [];
   const isTable = element.kind === 'table';
   if (element.kind !== 'single') cells.push([click.name, click.value]);
-  // Of a chart, the series is a value of the split field, which only the search names.
   if (isTable && isCellDrilldown(element)) cells.push([click.name2, click.value2]);
   // A row, and a value that is computed for it, are of its whole group.
   if (isTable && report !== '' && !(isCellDrilldown(element) && fieldOf(click.name2) !== null)) {
@@ -561,8 +566,16 @@ function conditionsOf(element: DashboardElement, click: Click, search: string): 
     const field = fieldOf(name);
     if (field !== null) terms.set(field, value);
   }
-  return [...terms];
+  // Of a chart, the series is a value of the split field, which only the search names.
+  const isAggregation = click.trellis?.name === AGGREGATION;
+  const series =
+    element.kind === 'chart' ? seriesCondition(search, click.name2, isAggregation) : null;
+  if (series?.value) terms.set(series.field, series.value);
+  return { terms: [...terms], absent: series?.value === null ? series.field : '' };
 }
+
+/** What a trellis by aggregations is split by. */
+const AGGREGATION = '_aggregation';
 
 const isCellDrilldown = (element: DashboardElement): boolean =>
   (element.options.get('drilldown') ?? 'cell').toLowerCase() === 'cell';
