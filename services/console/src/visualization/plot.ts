@@ -114,6 +114,8 @@ export const PLOT_LOOK: PlotLook = {
 export interface PlotSeries {
   name: string;
   values: (number | null)[];
+  /** Of its colour among those of all series; that in the data without it. */
+  place?: number;
 }
 
 export interface PlotData {
@@ -177,6 +179,14 @@ export function plotData(results: ResultRows): PlotData {
       // A column of texts is no series.
       .filter(({ values }) => values.some((value) => value !== null) || rows.length === 0),
   };
+}
+
+/** The series in the order of the labels of the legend, in which a label without data has a place, too. */
+export function inOrder(data: PlotData, labels: readonly string[]): PlotData {
+  if (labels.length === 0) return data;
+  const names = [...new Set([...labels, ...data.series.map(({ name }) => name)])];
+  const series = data.series.map((one) => ({ ...one, place: names.indexOf(one.name) }));
+  return { ...data, series: series.sort((a, b) => a.place - b.place) };
 }
 
 /** The smallest distance between two times. */

@@ -369,7 +369,7 @@ function axes(data: PlotData, plot: PlotLook, context: PlotContext) {
       const drawn = values.get(series) ?? [];
       const asLine = isLine || isOverlay(series);
       const isStacked = plot.stack !== 'none' && stacked.includes(series) && plot.kind !== 'line';
-      const color = colorOf(series, at, plot, look);
+      const color = colorOf(series, series.place ?? at, plot, look);
       const few = data.categories.length <= FEW;
       return {
         name: series.name,

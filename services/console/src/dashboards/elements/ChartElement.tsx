@@ -6,7 +6,13 @@ import type { ResultRows } from '../../api/types';
 import { cellText } from '../../statistics/table';
 import { PALETTE_DARK, PALETTE_LIGHT } from '../../visualization/chartOptions';
 import { Plot, type PlotClick } from '../../visualization/Plot';
-import { hasNoValues, type PlotLook, plotData } from '../../visualization/plot';
+import {
+  hasNoValues,
+  inOrder,
+  type PlotKind,
+  type PlotLook,
+  plotData,
+} from '../../visualization/plot';
 import { useDashboard } from '../DashboardContext';
 import { showsEventsBehind } from '../model/drilldownOption';
 import type { DashboardElement } from '../model/types';
@@ -58,6 +64,9 @@ export function ChartElement({ element, options, state, height, title }: Results
   );
 }
 
+/** Kinds whose series are drawn side by side, in any order. */
+const HAS_AXES: ReadonlySet<PlotKind> = new Set(['line', 'area', 'column', 'bar']);
+
 interface OneChartProps extends Part {
   element: DashboardElement;
   options: ReadonlyMap<string, string>;
@@ -68,7 +77,10 @@ interface OneChartProps extends Part {
 function OneChart(props: OneChartProps) {
   const { element, results, options, state, look, height, label, panel } = props;
   const { run } = useDashboard();
-  const data = useMemo(() => plotData(results), [results]);
+  const data = useMemo(() => {
+    const found = plotData(results);
+    return HAS_AXES.has(look.kind) ? inOrder(found, look.legendLabels) : found;
+  }, [results, look]);
   const select = useMemo(() => {
     // A span that is selected in one panel would say nothing of the others.
     if (!element.selection || panel) return undefined;

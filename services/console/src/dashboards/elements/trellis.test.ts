@@ -152,6 +152,11 @@ describe('a shared scale', () => {
       ['get', 'blue'],
       ['post', 'red'],
     ]);
+    const ordered = { ...PLOT_LOOK, legendLabels: ['none', 'post'] };
+    expect(commonSeries(panels, ordered, ['blue', 'green', 'red'])).toEqual([
+      ['post', 'green'],
+      ['get', 'red'],
+    ]);
     const own = trellisOf(rows(['_time', 'a', 'b'], ['t', '1', '2']), '').panels;
     expect(commonSeries(own, look, ['blue'])).toEqual([]);
   });

@@ -209,8 +209,11 @@ export function commonSeries(
   const all = panels.map((panel) => plotData(panel.results).series.map(({ name }) => name));
   if (!all.some((names) => names.length > 1)) return [];
   const colors = look.seriesColors.length > 0 ? look.seriesColors : palette;
-  return [...new Set(all.flat())].map((name, at) => [
-    name,
-    look.fieldColors.get(name) ?? look.seriesColors[at] ?? seriesColor(name, at, colors) ?? '',
-  ]);
+  const drawn = new Set(all.flat());
+  return [...new Set([...look.legendLabels, ...drawn])]
+    .map((name, at): [string, string] => [
+      name,
+      look.fieldColors.get(name) ?? look.seriesColors[at] ?? seriesColor(name, at, colors) ?? '',
+    ])
+    .filter(([name]) => drawn.has(name));
 }
