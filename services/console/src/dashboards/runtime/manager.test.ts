@@ -98,10 +98,11 @@ let tokens: TokenStore;
 function open(
   xml: string,
   feed: ManagerOptions['feed'] = {},
+  onEvent: ManagerOptions['onEvent'] = () => {},
 ): { manager: SearchManager; keys: string[] } {
   const dashboard = readDashboard(`<dashboard>${xml}</dashboard>`);
   const searches = allSearches(dashboard);
-  const options = { server, tokens, app: 'a', timezone: 'UTC', feed };
+  const options = { server, tokens, app: 'a', timezone: 'UTC', feed, onEvent };
   const manager = new SearchManager(searches, options);
   manager.start();
   const elements = dashboard.rows.flatMap((row) => row.panels.flatMap((panel) => panel.elements));
@@ -668,4 +669,19 @@ it('a search whose job a quick restart has ended, which only cuts the stream, ru
   expect(manager.state(keys[0] ?? '').phase).toBe('running');
   expect(server.statusRequests).toBe(0);
   manager.dispose();
+});
+
+it('a search that is done at its first status has had progress, as has one that is based on it', async () => {
+  const heard: string[] = [];
+  const xml = `<search id="b"><query>index=a</query></search>${table(
+    '<search base="b"><query>| head 1</query></search>',
+  )}`;
+  const { manager, keys } = open(xml, {}, (search, event, state) => {
+    heard.push(`${search.source.kind} ${event} ${state.rows?.rows.length}`);
+  });
+  manager.watch(keys[0] ?? '');
+  await vi.advanceTimersByTimeAsync(0);
+  server.finish();
+  await settle();
+  expect(heard).toEqual(['query progress 1', 'query done 1', 'base progress 1', 'base done 1']);
 });

@@ -834,8 +834,12 @@ export class SearchManager {
       error: null,
       updated: Date.now(),
     });
-    if (node.state.job?.isFinalized) this.#event(node, 'finalized');
-    this.#event(node, 'done');
+    // The last change of a job is progress, too: the only one that a fast job, or one of a base, has.
+    this.#options.tokens.batch(() => {
+      this.#event(node, 'progress');
+      if (node.state.job?.isFinalized) this.#event(node, 'finalized');
+      this.#event(node, 'done');
+    });
     this.#schedule(node);
   }
 
