@@ -189,6 +189,35 @@ const steps = {
     await screenshot(page, 'dashboards-charts');
   },
 
+  async 'a print has all elements, in light colours and as wide as paper'(page) {
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await open(page, 'charts');
+    await finished(page);
+    // The dialog of the browser would stay open.
+    await page.evaluate(() => {
+      window.print = () => {
+        const elements = [...document.querySelectorAll('[data-testid="element"]')];
+        window.printed = {
+          phases: elements.map((element) => element.dataset.phase),
+          scheme: document.querySelector('#dashboard-page').dataset.mantineColorScheme,
+          widest: Math.max(
+            ...[...document.querySelectorAll('canvas')].map((canvas) => canvas.clientWidth),
+          ),
+        };
+        window.dispatchEvent(new Event('afterprint'));
+      };
+    });
+    await page.click('[aria-label="More actions of the dashboard"]');
+    await page.click('[role="menuitem"]:has-text("Print or save as PDF")');
+    await page.waitForFunction(() => window.printed !== undefined);
+    const { phases, scheme, widest } = await page.evaluate(() => window.printed);
+    check(phases.length > 10 && phases.every((phase) => phase === 'done'), phases.join());
+    check(scheme === 'light', `the colours: ${scheme}`);
+    check(widest < 720, `the widest chart: ${widest}`);
+    await page.waitForSelector('#dashboard-page[data-printed="false"]');
+    await page.emulateMedia({ colorScheme: null });
+  },
+
   async 'a click on a bar sets the span of its time'(page) {
     await page.locator('#columns').scrollIntoViewIfNeeded();
     await page.waitForSelector('#columns canvas');

@@ -22,6 +22,7 @@ import { useDashboard } from '../DashboardContext';
 import { drilldownOption, showsEventsBehind } from '../model/drilldownOption';
 import type { CellFormat, DashboardElement } from '../model/types';
 import { flag, numberOf, pixels } from '../model/values';
+import { useIsPrinted } from '../PrintContext';
 import {
   type Colorer,
   colorer,
@@ -185,7 +186,9 @@ interface RowsProps {
 function Rows(props: RowsProps) {
   const { columns, rows, first, hasNumbers, wraps, height, sorting } = props;
   const scroller = useRef<HTMLDivElement>(null);
-  const isVirtual = rows.length > VIRTUAL;
+  // Paper does not scroll.
+  const isPrinted = useIsPrinted();
+  const isVirtual = rows.length > VIRTUAL && !isPrinted;
   const virtual = useVirtualizer({
     count: isVirtual ? rows.length : 0,
     getScrollElement: () => scroller.current,
@@ -202,7 +205,7 @@ function Rows(props: RowsProps) {
     <section
       ref={scroller}
       className={styles.scroll}
-      style={{ maxHeight: height ?? (isVirtual ? 520 : undefined) }}
+      style={{ maxHeight: isPrinted ? undefined : (height ?? (isVirtual ? 520 : undefined)) }}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keyboard
       tabIndex={0}
       aria-label={props.title ? `Table: ${props.title}` : 'Table of results'}

@@ -1,9 +1,14 @@
 import { type RefObject, useEffect, useRef, useState } from 'react';
+import { useIsPrinted } from '../PrintContext';
 
-/** Whether an element is, or has been, within one screen of what is seen. */
+/** Whether an element is, or has been, within one screen of what is seen. A print has all of them. */
 export function useInView<T extends Element>(): [RefObject<T | null>, boolean] {
   const element = useRef<T>(null);
   const [isNear, setNear] = useState(false);
+  const isPrinted = useIsPrinted();
+  useEffect(() => {
+    if (isPrinted) setNear(true);
+  }, [isPrinted]);
   useEffect(() => {
     if (!element.current || isNear) return;
     const observer = new IntersectionObserver(
@@ -16,5 +21,5 @@ export function useInView<T extends Element>(): [RefObject<T | null>, boolean] {
     observer.observe(element.current);
     return () => observer.disconnect();
   }, [isNear]);
-  return [element, isNear];
+  return [element, isNear || isPrinted];
 }

@@ -9,7 +9,16 @@ import {
   IconPrinter,
   IconRefresh,
 } from '@tabler/icons-react';
-import { type ReactNode, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import {
+  type ReactNode,
+  useCallback,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from 'react';
+import { flushSync } from 'react-dom';
 import type { ApiError } from '../../api/client';
 import { Notice } from '../../app/Notice';
 import { paths } from '../../app/routing';
@@ -18,6 +27,7 @@ import { findingText } from '../model/features';
 import { readDashboard } from '../model/reader';
 import type { Dashboard } from '../model/types';
 import { XmlError } from '../model/xml';
+import { PrintContext } from '../PrintContext';
 import type { DashboardRun } from '../runtime/page';
 import type { TimePreset, ViewInfo } from '../runtime/server';
 import { useConnection } from '../useConnection';
@@ -27,6 +37,7 @@ import { CostDialog } from './CostDialog';
 import { DashboardEditor } from './DashboardEditor';
 import styles from './DashboardPage.module.css';
 import { DashboardView } from './DashboardView';
+import { Printing } from './Printing';
 import { Scheme } from './Scheme';
 
 type Theme = 'light' | 'dark';
@@ -49,6 +60,7 @@ export function DashboardPage({ app, view, edit = false }: DashboardPageProps) {
   const [error, setError] = useState<ApiError | null>(null);
   const [reads, setReads] = useState(0);
   const [isEditing, setEditing] = useState(edit);
+  const [print, setPrint] = usePrint();
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `reads` asks again
   useEffect(() => {
@@ -77,7 +89,7 @@ export function DashboardPage({ app, view, edit = false }: DashboardPageProps) {
   };
 
   return (
-    <ThemedPage theme={pageTheme(loaded)}>
+    <ThemedPage theme={pageTheme(loaded)} isPrinted={print !== null}>
       <AppNav app={app} view={view} server={server} />
       <div className={styles.main}>
         {error && (
@@ -97,7 +109,13 @@ export function DashboardPage({ app, view, edit = false }: DashboardPageProps) {
               onSaved={() => setReads(reads + 1)}
             />
           ) : (
-            <Viewer loaded={loaded} app={app} onEdit={() => change(true)} />
+            <Viewer
+              loaded={loaded}
+              app={app}
+              onEdit={() => change(true)}
+              print={print}
+              onPrint={setPrint}
+            />
           ))}
       </div>
     </ThemedPage>
@@ -115,21 +133,56 @@ function pageTheme(loaded: Loaded | null): Theme | null {
 /** Names the page for the colours of its components. */
 const PAGE_ID = 'dashboard-page';
 
-/** A page with the colours of a theme, whatever those of the console are. */
-function ThemedPage({ theme: scheme, children }: { theme: Theme | null; children: ReactNode }) {
+interface ThemedPageProps {
+  theme: Theme | null;
+  isPrinted: boolean;
+  children: ReactNode;
+}
+
+/** A page with the colours of a theme, whatever those of the console are; on paper with light ones. */
+function ThemedPage({ theme, isPrinted, children }: ThemedPageProps) {
+  const scheme = isPrinted ? 'light' : theme;
   return (
-    <Scheme scheme={scheme} selector={`#${PAGE_ID}`}>
-      <div id={PAGE_ID} className={styles.page} data-mantine-color-scheme={scheme ?? undefined}>
-        {children}
-      </div>
-    </Scheme>
+    <PrintContext.Provider value={isPrinted}>
+      <Scheme scheme={scheme} selector={`#${PAGE_ID}`}>
+        <div
+          id={PAGE_ID}
+          className={styles.page}
+          data-mantine-color-scheme={scheme ?? undefined}
+          data-printed={isPrinted}
+        >
+          {children}
+        </div>
+      </Scheme>
+    </PrintContext.Provider>
   );
+}
+
+/** How the page is printed: by its menu, which waits for its searches, or by the browser as it is; null otherwise. */
+type Print = 'menu' | 'browser' | null;
+
+function usePrint(): [Print, (print: Print) => void] {
+  const [print, setPrint] = useState<Print>(null);
+  useEffect(() => {
+    // The browser takes its picture when the listeners have returned.
+    const begin = () => flushSync(() => setPrint((now) => now ?? 'browser'));
+    const end = () => setPrint(null);
+    window.addEventListener('beforeprint', begin);
+    window.addEventListener('afterprint', end);
+    return () => {
+      window.removeEventListener('beforeprint', begin);
+      window.removeEventListener('afterprint', end);
+    };
+  }, []);
+  return [print, setPrint];
 }
 
 interface ViewerProps {
   loaded: Loaded;
   app: string;
   onEdit: () => void;
+  print: Print;
+  onPrint: (print: Print) => void;
 }
 
 function read(text: string): { dashboard: Dashboard | null; error: XmlError | null } {
@@ -141,12 +194,13 @@ function read(text: string): { dashboard: Dashboard | null; error: XmlError | nu
   }
 }
 
-function Viewer({ loaded, app, onEdit }: ViewerProps) {
+function Viewer({ loaded, app, onEdit, print, onPrint }: ViewerProps) {
   const { isEnded } = useConnection();
   const { view, times } = loaded;
   const { dashboard, error } = useMemo(() => read(view.text), [view.text]);
   const [run, setRun] = useState<DashboardRun | null>(null);
   const box = useRef<HTMLDivElement>(null);
+  const endPrint = useCallback(() => onPrint(null), [onPrint]);
 
   useEffect(() => {
     const seconds = dashboard?.refresh ?? null;
@@ -185,9 +239,11 @@ function Viewer({ loaded, app, onEdit }: ViewerProps) {
           dashboard={dashboard}
           canEdit={!dashboard.hideEdit}
           onEdit={onEdit}
+          onPrint={() => onPrint('menu')}
           box={box}
         />
       </header>
+      {run && print === 'menu' && <Printing run={run} box={box} onEnd={endPrint} />}
       {refused ? (
         <Refused text={findingText(refused)} app={app} />
       ) : (
@@ -246,10 +302,11 @@ interface ToolsProps {
   dashboard: Dashboard;
   canEdit: boolean;
   onEdit: () => void;
+  onPrint: () => void;
   box: React.RefObject<HTMLDivElement | null>;
 }
 
-function Tools({ run, dashboard, canEdit, onEdit, box }: ToolsProps) {
+function Tools({ run, dashboard, canEdit, onEdit, onPrint, box }: ToolsProps) {
   const [isOpen, setOpen] = useState(false);
   const [isCostOpen, setCostOpen] = useState(false);
   const { findings } = dashboard.report;
@@ -286,7 +343,7 @@ function Tools({ run, dashboard, canEdit, onEdit, box }: ToolsProps) {
             Full screen
           </Menu.Item>
           {!dashboard.hideExport && (
-            <Menu.Item leftSection={<IconPrinter size={14} />} onClick={() => window.print()}>
+            <Menu.Item leftSection={<IconPrinter size={14} />} onClick={onPrint} disabled={!run}>
               Print or save as PDF
             </Menu.Item>
           )}

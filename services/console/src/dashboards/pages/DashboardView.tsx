@@ -6,6 +6,7 @@ import { Notice } from '../../app/Notice';
 import { useZone } from '../../app/preferences';
 import { DashboardContext, type Editing, type Running } from '../DashboardContext';
 import type { Dashboard } from '../model/types';
+import { useIsPrinted } from '../PrintContext';
 import { DashboardRun } from '../runtime/page';
 import { scopedCss } from '../runtime/sanitize';
 import type { TimePreset } from '../runtime/server';
@@ -43,7 +44,8 @@ export function DashboardView(props: DashboardViewProps) {
   const [zone] = useZone();
   // In the editor, a theme that is not saved yet may differ from that of the page.
   const around = useComputedColorScheme('light', { getInitialValueInEffect: false });
-  const scheme = dashboard.theme === around ? null : dashboard.theme;
+  const theme = useIsPrinted() ? 'light' : dashboard.theme;
+  const scheme = theme === around ? null : theme;
   const scope = useId().replace(/[^\w]/g, '');
   const selector = `[data-dashboard="${scope}"]`;
   const latest = useRef(props);
@@ -119,7 +121,7 @@ export function DashboardView(props: DashboardViewProps) {
         data-dashboard={scope}
         data-testid="dashboard"
         // The colours of the dashboard's theme, below it only.
-        data-mantine-color-scheme={dashboard.theme ?? undefined}
+        data-mantine-color-scheme={theme ?? undefined}
       >
         {running && (
           <DashboardContext.Provider value={running}>
