@@ -13,7 +13,7 @@ import { legible, readableOn } from './cellFormat';
 import type { ResultsProps } from './ElementView';
 import { NoValues } from './SearchStates';
 import styles from './SingleElement.module.css';
-import { type SingleView, singleView } from './singleValue';
+import { fittingSize, type SingleView, singleView } from './singleValue';
 import { type Part, Parts, useSplit } from './Trellis';
 import { ValueBox } from './ValueBox';
 
@@ -82,13 +82,6 @@ function OneValue(props: OneValueProps) {
   );
 }
 
-/** Large, and as wide as its place at most. A unit is smaller, and has margins. */
-function fittingSize(view: SingleView): string {
-  const unit = view.unit === '' ? 0 : 0.4 + 0.8 * view.unit.length;
-  const characters = Math.max(1, view.text.length + unit);
-  return `clamp(14px, ${(150 / characters).toFixed(1)}cqi, 38px)`;
-}
-
 function Value({ view, isFilled }: { view: SingleView; isFilled: boolean }) {
   const { trend } = view;
   const surface = useComputedColorScheme('light') === 'dark' ? '#1b2024' : '#ffffff';
@@ -106,6 +99,7 @@ function Value({ view, isFilled }: { view: SingleView; isFilled: boolean }) {
       {view.before && <span className={styles.label}>{view.before}</span>}
       <span
         className={`${styles.value} single-result`}
+        data-number={view.value !== null}
         style={{
           fontSize: fittingSize(view),
           color: shown(view.color, 3),

@@ -83,6 +83,18 @@ export function singleView(
   };
 }
 
+/** Shares of the size of the font: of a bold digit or capital, and of a separator of digits. */
+const WIDE = 0.8;
+const NARROW = 0.4;
+
+/** Of the font: large, and as wide as its place at most. A unit is smaller, and has margins. */
+export function fittingSize({ text, unit }: Pick<SingleView, 'text' | 'unit'>): string {
+  const separators = text.match(/[.,:\s]/g)?.length ?? 0;
+  const own = WIDE * (text.length - separators) + NARROW * separators;
+  const whole = own + (unit === '' ? 0 : 0.3 + 0.6 * WIDE * unit.length);
+  return `clamp(10px, ${(100 / Math.max(WIDE, whole)).toFixed(1)}cqi, 38px)`;
+}
+
 function numberText(value: number, precision: number, options: Options): string {
   if (flag(options.get('karst.money'), false)) return dollars(value);
   return new Intl.NumberFormat('en-US', {

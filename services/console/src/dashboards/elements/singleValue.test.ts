@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { fittingSize } from './singleValue';
+
+/** Pixels of a value in a place: digits and capitals of the bold font are at most 0.72 of its size wide. */
+function widthIn(place: number, text: string, unit = ''): number {
+  const share = Number(/([\d.]+)cqi/.exec(fittingSize({ text, unit }))?.[1]);
+  const size = Math.max(10, Math.min(38, (share * place) / 100));
+  const narrow = text.match(/[.,]/g)?.length ?? 0;
+  const margins = unit === '' ? 0 : 0.6 * 0.3;
+  return (
+    size * (0.72 * (text.length - narrow) + 0.35 * narrow + 0.6 * 0.72 * unit.length + margins)
+  );
+}
+
+it.each([
+  ['1796058160', ''],
+  ['1234567', ''],
+  ['1,234,567', ''],
+  ['68', 'requests'],
+  ['CRITICAL', ''],
+])('%s %s fits into the line of a narrow panel', (text, unit) => {
+  for (const place of [100, 140, 200, 400]) {
+    expect(widthIn(place, text, unit)).toBeLessThanOrEqual(place);
+  }
+});
+
+it('a number is not broken', () => {
+  const css = readFileSync('src/dashboards/elements/SingleElement.module.css', 'utf8');
+  expect(css).toMatch(/\.value\[data-number="true"\] \{\s*white-space: nowrap/);
+});
