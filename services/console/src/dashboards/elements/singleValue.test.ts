@@ -1,6 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { fittingSize } from './singleValue';
+import { fittingSize, singleView } from './singleValue';
+
+const rows = (fields: string[], ...all: string[][]) => ({
+  fields,
+  rows: all,
+  preview: false,
+  messages: [],
+});
 
 /** Pixels of a value in a place: digits and capitals of the bold font are at most 0.72 of its size wide. */
 function widthIn(place: number, text: string, unit = ''): number {
@@ -28,4 +35,17 @@ it.each([
 it('a number is not broken', () => {
   const css = readFileSync('src/dashboards/elements/SingleElement.module.css', 'utf8');
   expect(css).toMatch(/\.value\[data-number="true"\] \{\s*white-space: nowrap/);
+});
+
+it('the class that rangemap has found is the colour, unless colours are of ranges', () => {
+  const mapped = rows(['n', 'range'], ['90', 'severe']);
+  const color = (...pairs: [string, string][]) => singleView(mapped, new Map(pairs))?.color;
+  expect(color()).toBe('#dc4e41');
+  expect(color(['usecolors', '0'])).toBe('#dc4e41');
+  expect(color(['usecolors', '1'], ['rangevalues', '[100]'])).toBe('#53a051');
+  expect(color(['usecolors', '1'], ['classfield', 'range'])).toBe('#dc4e41');
+  expect(color(['classfield', 'other'])).toBeNull();
+  // A range of numbers, as of `stats range(x) as range`, is no class.
+  expect(singleView(rows(['range'], ['12']), new Map())?.color).toBeNull();
+  expect(singleView(mapped, new Map([['colormode', 'block']]))?.isBlock).toBe(true);
 });

@@ -112,12 +112,13 @@ function colorOfValue(
   change: number | null,
   row: number,
 ): string | null {
-  const classField = options.get('classfield');
-  if (classField) {
-    const at = results.fields.indexOf(classField);
+  const usesColors = flag(options.get('usecolors'), false);
+  // `rangemap` writes its class into `range`.
+  const at = results.fields.indexOf(options.get('classfield') || (usesColors ? '' : 'range'));
+  if (at !== -1 || options.get('classfield')) {
     return CLASS_COLORS[cellText(results.rows[row]?.[at] ?? null).toLowerCase()] ?? null;
   }
-  if (!flag(options.get('usecolors'), false)) return null;
+  if (!usesColors) return null;
   if (options.get('colorby')?.toLowerCase() === 'trend') {
     return change === null ? null : trendColor(change, options);
   }
@@ -125,8 +126,8 @@ function colorOfValue(
   const bounds = numbersOf(options.get('rangevalues') ?? '[0,30,70,100]');
   const given = colorsOf(options.get('rangecolors'));
   const colors = given.length > 0 ? given : RANGE_COLORS;
-  const at = bounds.findIndex((bound) => value <= bound);
-  return colors[at === -1 ? bounds.length : at] ?? colors.at(-1) ?? null;
+  const range = bounds.findIndex((bound) => value <= bound);
+  return colors[range === -1 ? bounds.length : range] ?? colors.at(-1) ?? null;
 }
 
 function trendColor(change: number, options: Options): string | null {
