@@ -77,7 +77,12 @@ function OneValue(props: OneValueProps) {
     >
       <Value view={view} isFilled={filled} />
       {view.under && <span className={styles.under}>{view.under}</span>}
-      {view.sparkline.length > 1 && <Sparkline values={view.sparkline} />}
+      {view.sparkline.length > 1 && (
+        <Sparkline
+          values={view.sparkline}
+          color={(filled ? null : view.trend?.color) ?? 'currentColor'}
+        />
+      )}
     </ValueBox>
   );
 }

@@ -49,3 +49,23 @@ it('the class that rangemap has found is the colour, unless colours are of range
   expect(singleView(rows(['range'], ['12']), new Map())?.color).toBeNull();
   expect(singleView(mapped, new Map([['colormode', 'block']]))?.isBlock).toBe(true);
 });
+
+it('a trend has a colour where the author says that a rise or a fall means something', () => {
+  const falling = rows(
+    ['_time', 'n'],
+    ['2026-01-01T00:00:00Z', '60'],
+    ['2026-01-01T01:00:00Z', '20'],
+  );
+  const colors = (...pairs: [string, string][]) => {
+    const view = singleView(falling, new Map(pairs));
+    return [view?.color, view?.trend?.color];
+  };
+  expect(colors()).toEqual([null, null]);
+  expect(colors(['colorby', 'trend'])).toEqual([null, null]);
+  expect(colors(['usecolors', '1'])).toEqual(['#0877a6', null]);
+  expect(colors(['usecolors', '1'], ['colorby', 'trend'])).toEqual([null, '#c4453a']);
+  const block: [string, string] = ['colormode', 'block'];
+  expect(colors(['usecolors', '1'], ['colorby', 'trend'], block)).toEqual(['#c4453a', '#c4453a']);
+  const inverse: [string, string] = ['trendcolorinterpretation', 'inverse'];
+  expect(colors(['usecolors', '1'], ['colorby', 'trend'], inverse)).toEqual([null, '#3c8a4e']);
+});

@@ -72,7 +72,7 @@ export function singleView(
     after: options.get('afterlabel') ?? '',
     under: options.get('underlabel') ?? '',
     color,
-    isBlock: options.get('colormode')?.toLowerCase() === 'block',
+    isBlock: isOfBlock(options),
     trend: trend && flag(options.get('showtrendindicator'), true) ? trend.shown : null,
     sparkline:
       isSeries && flag(options.get('showsparkline'), true)
@@ -119,8 +119,9 @@ function colorOfValue(
     return CLASS_COLORS[cellText(results.rows[row]?.[at] ?? null).toLowerCase()] ?? null;
   }
   if (!usesColors) return null;
-  if (options.get('colorby')?.toLowerCase() === 'trend') {
-    return change === null ? null : trendColor(change, options);
+  if (isByTrend(options)) {
+    // The trend has the colour; a block has it, too, as there it is what is coloured.
+    return change === null || !isOfBlock(options) ? null : trendColor(change, options);
   }
   if (value === null) return null;
   const bounds = numbersOf(options.get('rangevalues') ?? '[0,30,70,100]');
@@ -129,6 +130,12 @@ function colorOfValue(
   const range = bounds.findIndex((bound) => value <= bound);
   return colors[range === -1 ? bounds.length : range] ?? colors.at(-1) ?? null;
 }
+
+const isOfBlock = (options: Options) => options.get('colormode')?.toLowerCase() === 'block';
+
+/** Whether the author says what a rise means: elsewhere a trend has no colour. */
+const isByTrend = (options: Options) =>
+  flag(options.get('usecolors'), false) && options.get('colorby')?.toLowerCase() === 'trend';
 
 function trendColor(change: number, options: Options): string | null {
   if (change === 0) return null;
@@ -163,7 +170,7 @@ function trendOf(results: ResultRows, options: Options, column: number, row: num
     shown: {
       text,
       direction,
-      color: trendColor(change, options),
+      color: isByTrend(options) ? trendColor(change, options) : null,
       interval: seconds === null ? '' : interval,
     },
   };
