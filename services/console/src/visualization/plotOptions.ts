@@ -167,12 +167,14 @@ function unitOf({ majorUnit, min, max, isLog }: AxisLook, [least, most]: [number
   return isLog || count <= MOST_UNITS ? majorUnit : undefined;
 }
 
+/** `hasBase`: bars and areas stand on zero; lines and points show their shape, from the tick below the least value. */
 function valueAxis(
   axis: AxisLook,
   name: string,
   plot: PlotLook,
   { look }: PlotContext,
   extent: [number, number],
+  hasBase: boolean,
 ) {
   return {
     type: axis.isLog ? 'log' : 'value',
@@ -182,7 +184,7 @@ function valueAxis(
     min: axis.min ?? undefined,
     max: axis.max ?? undefined,
     interval: unitOf(axis, extent),
-    scale: false,
+    scale: !hasBase && !axis.includesZero && !axis.isLog && axis.min === null,
     splitLine: { show: plot.hasGridY, lineStyle: { color: look.line } },
     axisLabel: {
       show: !plot.hidesYLabels,
@@ -318,16 +320,19 @@ function axes(data: PlotData, plot: PlotLook, context: PlotContext) {
     plot,
     context,
     extent(data.series.filter((series) => !onSecond(series))),
+    plot.kind !== 'line',
   );
+  const second = data.series.filter(onSecond);
+  const hasBars = plot.kind !== 'line' && !(plot.kind !== 'area' && second.every(isOverlay));
   const y2 = {
-    ...valueAxis(plot.y2, plot.y2.title ?? '', plot, context, extent(data.series.filter(onSecond))),
+    ...valueAxis(plot.y2, plot.y2.title ?? '', plot, context, extent(second), hasBars),
     splitLine: { show: false },
   };
-  const hasSecond = data.series.some(onSecond);
+  const hasSecond = second.length > 0;
   const valueAxes =
     grids > 1
       ? data.series.map((series, at) => ({
-          ...valueAxis(plot.y, series.name, plot, context, extent([series])),
+          ...valueAxis(plot.y, series.name, plot, context, extent([series]), plot.kind !== 'line'),
           gridIndex: at,
           splitNumber: 2,
         }))
@@ -652,11 +657,12 @@ function scatter(data: PlotData, plot: PlotLook, context: PlotContext) {
     tooltip: { trigger: 'item', ...tooltip(look) },
     xAxis: {
       ...valueAxis(
-        { ...plot.y, isLog: false, min: null, max: null },
+        { ...plot.y, isLog: false, min: null, max: null, includesZero: false },
         xName,
         plot,
         context,
         extentOf([x], false),
+        false,
       ),
     },
     yAxis: valueAxis(
@@ -665,6 +671,7 @@ function scatter(data: PlotData, plot: PlotLook, context: PlotContext) {
       plot,
       context,
       extentOf([y?.values ?? []], false),
+      false,
     ),
     series: [...groups].map(([name, rows]) => ({
       name,

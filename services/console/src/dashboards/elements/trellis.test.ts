@@ -161,6 +161,18 @@ describe('a shared scale', () => {
     expect(commonSeries(own, look, ['blue'])).toEqual([]);
   });
 
+  it('of lines begins at the tick below the least value, unless it is to include zero', () => {
+    const { panels } = trellisOf(
+      rows(['_time', 'a', 'b'], ['t', '503', '512'], ['u', '520', '501']),
+      '',
+    );
+    const lines = { ...PLOT_LOOK, kind: 'line' as const };
+    expect(sharedLook(lines, panels).y).toMatchObject({ min: 500, max: 520 });
+    const withZero = { ...lines, y: { ...lines.y, includesZero: true } };
+    expect(sharedLook(withZero, panels).y).toMatchObject({ min: 0, max: 600 });
+    expect(sharedLook(PLOT_LOOK, panels).y).toMatchObject({ min: 0, max: 600 });
+  });
+
   it('is rounded away from zero', () => {
     expect([0, 1, 42, 101, 0.07, -12, 9.5, 1e6].map(roundBound)).toEqual([
       0, 1, 50, 150, 0.08, -15, 10, 1e6,

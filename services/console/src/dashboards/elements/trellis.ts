@@ -169,9 +169,28 @@ export function roundBound(value: number): number {
   return Math.sign(value) * step * size;
 }
 
+/** The bounds of all values of lines, which do not stand on zero: at ticks, and at zero if it is the next one. */
+function lineBounds(panels: readonly TrellisPanel[]): [number, number] | null {
+  const all = panels.flatMap((panel) =>
+    plotData(panel.results).series.flatMap(({ values }) =>
+      values.slice(0, MOST_CATEGORIES).filter((value) => value !== null),
+    ),
+  );
+  const least = all.reduce((one, value) => Math.min(one, value), Number.POSITIVE_INFINITY);
+  const most = all.reduce((one, value) => Math.max(one, value), Number.NEGATIVE_INFINITY);
+  const step = roundBound((most - least) / 5);
+  if (!(least > 0) || step === 0) return null;
+  return [Math.floor(least / step) * step, Math.ceil(most / step) * step];
+}
+
 /** One scale of values for all panels; what the author has set stays. */
 export function sharedLook(look: PlotLook, panels: readonly TrellisPanel[]): PlotLook {
   if (look.stack === 'stacked100' || look.y.isLog) return look;
+  if (look.kind === 'line' && !look.y.includesZero) {
+    const bounds = lineBounds(panels);
+    const { min, max } = look.y;
+    if (bounds) return { ...look, y: { ...look.y, min: min ?? bounds[0], max: max ?? bounds[1] } };
+  }
   let [least, most] = [0, 0];
   for (const panel of panels) {
     const { series, categories } = plotData(panel.results);
