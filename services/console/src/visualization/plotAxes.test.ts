@@ -1,6 +1,16 @@
-import { expect, it } from 'vitest';
-import { PLOT_LOOK, type PlotLook, plotData } from './plot';
+import { BarChart, LineChart, ScatterChart } from 'echarts/charts';
+import { GridComponent, LegendComponent, TooltipComponent } from 'echarts/components';
+import { init, use } from 'echarts/core';
+import { SVGRenderer } from 'echarts/renderers';
+import { expect, it, vi } from 'vitest';
+import { PLOT_LOOK, type PlotData, type PlotLook, plotData } from './plot';
 import { plotOptions } from './plotOptions';
+
+// On a busy machine, the first drawing takes long.
+vi.setConfig({ testTimeout: 60_000 });
+
+use([BarChart, LineChart, ScatterChart, GridComponent, LegendComponent, TooltipComponent]);
+use([SVGRenderer]);
 
 const LOOK = { text: '', muted: '', line: '', surface: '', font: '', palette: ['#111111'] };
 const CONTEXT = { look: LOOK, zone: 'UTC', width: 420, height: 250 };
@@ -29,4 +39,57 @@ it('lines and points need not begin at zero; bars and areas do', () => {
 it('an axis begins at zero or elsewhere where its author says so', () => {
   expect(scales({ kind: 'line', y: { ...PLOT_LOOK.y, includesZero: true } })).toEqual([false]);
   expect(scales({ kind: 'line', y: { ...PLOT_LOOK.y, min: 0 } })).toEqual([false]);
+});
+
+interface Text {
+  text: string;
+  x: number;
+  y: number;
+}
+
+/** The texts of a chart, with their places. */
+function textsOf(of: PlotData, look: Partial<PlotLook>, width: number, height = 250): Text[] {
+  const chart = init(null, null, { renderer: 'svg', ssr: true, width, height });
+  const colors = { ...LOOK, text: '#000000', muted: '#333333', line: '#cccccc' };
+  const context = { look: colors, zone: 'UTC', width, height };
+  chart.setOption(plotOptions(of, { ...PLOT_LOOK, ...look }, context));
+  const svg = chart.renderToSVGString();
+  chart.dispose();
+  const found = svg.matchAll(
+    /<text[^>]*transform="(?:translate\(|matrix\((?:[-\d.]+,){4})([-\d.]+)[ ,]([-\d.]+)\)"[^>]*>([^<]*)/g,
+  );
+  return [...found].map(([, x, y, text = '']) => ({ text, x: Number(x), y: Number(y) }));
+}
+
+const PATHS = ['/images/web/a.png', '/images/web/b.png', '/product.screen?id=1'];
+const BARS = rowsOf(['uri_path', 'count'], ...PATHS.map((path, at) => [path, `${600 * (at + 1)}`]));
+const POINTS = rowsOf(['x', 'y'], ['10', '3000'], ['3000', '4000'], ['1500', '5']);
+
+it.each([
+  ['bar', BARS, 330],
+  ['bar', BARS, 420],
+  ['bar', BARS, 800],
+  ['scatter', POINTS, 220],
+  ['scatter', POINTS, 420],
+] as const)('labels of a horizontal axis of values have even steps: %s', (kind, of, width) => {
+  const texts = textsOf(of, { kind }, width);
+  const bottom = Math.max(...texts.filter(({ text }) => text === '0').map(({ y }) => y));
+  const values = texts
+    .filter(({ text, y }) => y === bottom && /^[\d,]+$/.test(text))
+    .map(({ text }) => Number(text.replace(',', '')));
+  const steps = values.slice(1).map((value, at) => value - (values[at] ?? 0));
+  expect(values.length).toBeGreaterThan(1);
+  expect(new Set(steps).size, values.join()).toBe(1);
+});
+
+it('the name of the axis of bars is beside their labels', () => {
+  for (const width of [330, 420]) {
+    const texts = textsOf(BARS, { kind: 'bar' }, width);
+    const name = texts.find(({ text }) => text === 'uri_path');
+    const label = texts.find(({ text }) => text.startsWith('/images'));
+    // Labels end at their place, and are as wide as they may be at most.
+    const begin = (label?.x ?? 0) - Math.min(width * 0.3, 6.6 * (PATHS[0]?.length ?? 0));
+    expect(name?.x).toBeLessThan(begin);
+    expect(begin).toBeLessThan(60);
+  }
 });

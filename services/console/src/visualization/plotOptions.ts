@@ -142,6 +142,9 @@ function legend(names: string[], plot: PlotLook, { look, width, height }: PlotCo
   };
 }
 
+/** Pixels of a letter, rather too many. */
+const LETTER = 6.6;
+
 /** Labels of a value axis beyond which the unit of its author is left out: they would overlap, or none be drawn. */
 const MOST_UNITS = 20;
 
@@ -167,6 +170,21 @@ function unitOf({ majorUnit, min, max, isLog }: AxisLook, [least, most]: [number
   return isLog || count <= MOST_UNITS ? majorUnit : undefined;
 }
 
+const valueText = (axis: AxisLook, value: number): string =>
+  axis.abbreviates || Math.abs(value) >= 1e7 ? compact(value) : number(value);
+
+/** Pixels between two labels side by side, and the letters of the shortest one that is counted with. */
+const LABEL_GAP = 16;
+const LEAST_LETTERS = 4;
+
+/** Steps of a horizontal value axis: those without room would be left out here and there. */
+function stepsIn(width: number, axis: AxisLook, [least, most]: [number, number]): number {
+  const texts = [axis.min ?? least, axis.max ?? most].map((value) => valueText(axis, value).length);
+  const label = LETTER * Math.max(LEAST_LETTERS, ...texts) + LABEL_GAP;
+  // The library takes up to half as many steps more, to have round numbers.
+  return Math.max(1, Math.min(5, Math.floor(width / label / 1.5)));
+}
+
 /** `hasBase`: bars and areas stand on zero; lines and points show their shape, from the tick below the least value. */
 function valueAxis(
   axis: AxisLook,
@@ -190,8 +208,7 @@ function valueAxis(
       show: !plot.hidesYLabels,
       color: plot.font ?? look.muted,
       hideOverlap: true,
-      formatter: (value: number) =>
-        axis.abbreviates || Math.abs(value) >= 1e7 ? compact(value) : number(value),
+      formatter: (value: number) => valueText(axis, value),
     },
   };
 }
@@ -275,6 +292,9 @@ function axes(data: PlotData, plot: PlotLook, context: PlotContext) {
   const single = data.series.length === 1 ? (data.series[0]?.name ?? '') : '';
   const labels = isTime ? [] : categoryTexts(data, zone);
   const grids = isSplit(data, plot) ? data.series.length : 1;
+  const widest = isFlat ? Math.min(180, context.width * 0.3) : 110;
+  const longest = Math.max(0, ...labels.map((label) => label.length));
+  const beside = (plot.hidesXLabels ? 0 : Math.min(widest, LETTER * longest)) + NAME_GAP;
   const ticks = isTime ? ticksOf(times, half, context.width - shown.room, plot) : null;
   const category = {
     ...(isTime
@@ -298,10 +318,10 @@ function axes(data: PlotData, plot: PlotLook, context: PlotContext) {
       rotate: plot.labelRotation === null ? undefined : -plot.labelRotation,
       ...(ticks ? { customValues: ticks.values, formatter: ticks.text } : {}),
       ...(isFlat ? { interval: intervalOf(labels.length, context.height / grids) } : {}),
-      ...(isTime
-        ? {}
-        : { width: isFlat ? Math.min(180, context.width * 0.3) : 110, overflow: 'truncate' }),
+      ...(isTime ? {} : { width: widest, overflow: 'truncate' }),
     },
+    // Behind the labels of bars, as wide as they are: by itself, the library puts it on those that it has cut.
+    ...(isFlat ? { nameGap: beside, nameMoveOverlap: false } : {}),
   };
   const bounds = {
     left: shown.place === 'left' ? shown.room + 14 : 10,
@@ -314,14 +334,14 @@ function axes(data: PlotData, plot: PlotLook, context: PlotContext) {
       data.categories.map((_, at) => shown.map((series) => values.get(series)?.[at])),
       plot.stack !== 'none' && plot.kind !== 'line' && grids === 1,
     );
-  const y = valueAxis(
-    plot.stack === 'stacked100' ? { ...plot.y, max: plot.y.max ?? 100 } : plot.y,
-    plot.y.title ?? single,
-    plot,
-    context,
-    extent(data.series.filter((series) => !onSecond(series))),
-    plot.kind !== 'line',
-  );
+  const whole = plot.stack === 'stacked100' ? { ...plot.y, max: plot.y.max ?? 100 } : plot.y;
+  const reach = extent(data.series.filter((series) => !onSecond(series)));
+  const y = {
+    ...valueAxis(whole, plot.y.title ?? single, plot, context, reach, plot.kind !== 'line'),
+    ...(isFlat
+      ? { splitNumber: stepsIn(context.width - shown.room - beside - EDGES, whole, reach) }
+      : {}),
+  };
   const second = data.series.filter(onSecond);
   const hasBars = plot.kind !== 'line' && !(plot.kind !== 'area' && second.every(isOverlay));
   const y2 = {
@@ -420,6 +440,11 @@ function ticksOf(times: number[], half: number, width: number, plot: PlotLook) {
   return timeTicks(Math.min(...times) - half, Math.max(...times) + half, most);
 }
 
+/** Pixels at both sides of a horizontal axis. */
+const EDGES = 40;
+/** Pixels between the axis of bars, its labels and its name. */
+const NAME_GAP = 18;
+
 /** Pixels of a label below another one, and of the axis below the bars with its name. */
 const LABEL_HEIGHT = 15;
 const AXIS_HEIGHT = 60;
@@ -508,9 +533,6 @@ export function slices(data: PlotData, plot: PlotLook, zone: string) {
     { name: `${plot.sliceLabel} (${small.length})`, row: -1, value: rest },
   ];
 }
-
-/** Pixels of a letter, rather too many. */
-const LETTER = 6.6;
 
 /** What the library says of a slice. */
 interface Slice {
@@ -645,6 +667,8 @@ function scatter(data: PlotData, plot: PlotLook, context: PlotContext) {
   const names = [...groups.keys()];
   const shown = legend(isNumeric ? [] : names, plot, context);
   const xName = plot.xTitle ?? (isNumeric ? data.category : (first?.name ?? ''));
+  const xAxis = { ...plot.y, isLog: false, min: null, max: null, includesZero: false };
+  const xReach = extentOf([x], false);
   return {
     grid: {
       left: 10,
@@ -656,14 +680,8 @@ function scatter(data: PlotData, plot: PlotLook, context: PlotContext) {
     legend: shown.options,
     tooltip: { trigger: 'item', ...tooltip(look) },
     xAxis: {
-      ...valueAxis(
-        { ...plot.y, isLog: false, min: null, max: null, includesZero: false },
-        xName,
-        plot,
-        context,
-        extentOf([x], false),
-        false,
-      ),
+      ...valueAxis(xAxis, xName, plot, context, xReach, false),
+      splitNumber: stepsIn(context.width - shown.room - VALUE_LABELS - EDGES, xAxis, xReach),
     },
     yAxis: valueAxis(
       plot.y,
