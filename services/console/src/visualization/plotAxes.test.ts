@@ -93,3 +93,35 @@ it('the name of the axis of bars is beside their labels', () => {
     expect(begin).toBeLessThan(60);
   }
 });
+
+const HOURS = rowsOf(
+  ['_time', 'Hosts Seen', 'Sourcetypes Seen', 'Indexes', 'More'],
+  ...Array.from({ length: 24 }, (_, at) => [
+    new Date(Date.UTC(2026, 0, 1, at)).toISOString(),
+    ...['1', '2', '3', '4'].map((value) => `${Number(value) * at}`),
+  ]),
+);
+
+it('axes of a chart for each series have titles where they have room, and their author wants them', () => {
+  const titles = (look: Partial<PlotLook>, height: number) => {
+    const names = HOURS.series.map(({ name }) => name);
+    const all = textsOf(
+      HOURS,
+      { kind: 'line', splitsSeries: true, legend: 'none', ...look },
+      420,
+      height,
+    );
+    return all.filter(({ text }) => names.includes(text)).length;
+  };
+  expect(titles({}, 500)).toBe(4);
+  expect(titles({}, 250)).toBe(0);
+  expect(titles({ y: { ...PLOT_LOOK.y, title: '' } }, 500)).toBe(0);
+});
+
+it('turned labels of a chart for each series are whole', () => {
+  const look: Partial<PlotLook> = { kind: 'line', splitsSeries: true, labelRotation: -45 };
+  const times = textsOf(HOURS, look, 420).filter(({ text }) => /^\d\d[:-]\d\d$/.test(text));
+  expect(times.length).toBeGreaterThan(2);
+  for (const { text, y } of times)
+    expect(y + 6.6 * text.length * Math.SQRT1_2 + 6).toBeLessThan(250);
+});

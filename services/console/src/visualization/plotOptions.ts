@@ -349,10 +349,26 @@ function axes(data: PlotData, plot: PlotLook, context: PlotContext) {
     splitLine: { show: false },
   };
   const hasSecond = second.length > 0;
+  const room = context.height - bounds.top - bounds.bottom;
+  // The last grid has the labels of all below it.
+  const turned = Math.abs(Math.sin(((plot.labelRotation ?? 0) * Math.PI) / 180));
+  const across = isTime ? TIME_LABEL : Math.min(widest, LETTER * longest);
+  const name = xName === '' ? 0 : NAME_GAP;
+  const below = isFlat ? 0 : name + (plot.hidesXLabels ? 0 : LABEL_HEIGHT + turned * across);
+  const each = (room - below) / grids;
   const valueAxes =
     grids > 1
       ? data.series.map((series, at) => ({
-          ...valueAxis(plot.y, series.name, plot, context, extent([series]), plot.kind !== 'line'),
+          ...valueAxis(
+            plot.y,
+            plot.y.title === '' || each < LEAST_TITLED
+              ? ''
+              : shortened(series.name, plot, Math.floor(each / LETTER)),
+            plot,
+            context,
+            extent([series]),
+            plot.kind !== 'line',
+          ),
           gridIndex: at,
           splitNumber: 2,
         }))
@@ -365,16 +381,18 @@ function axes(data: PlotData, plot: PlotLook, context: PlotContext) {
           ...category,
           gridIndex: at,
           name: at === grids - 1 ? xName : '',
-          axisLabel: { ...category.axisLabel, show: !plot.hidesXLabels && at === grids - 1 },
+          axisLabel: {
+            ...category.axisLabel,
+            show: !plot.hidesXLabels && (isFlat || at === grids - 1),
+          },
         }))
       : category;
-  const room = context.height - bounds.top - bounds.bottom;
   const grid =
     grids > 1
       ? data.series.map((_, at) => ({
           ...bounds,
-          top: bounds.top + (room * at) / grids,
-          height: room / grids - 8,
+          top: bounds.top + each * at,
+          height: each - GRID_GAP + (at === grids - 1 ? below : 0),
           bottom: undefined,
           outerBoundsMode: 'same',
         }))
@@ -440,6 +458,9 @@ function ticksOf(times: number[], half: number, width: number, plot: PlotLook) {
   return timeTicks(Math.min(...times) - half, Math.max(...times) + half, most);
 }
 
+/** Pixels between two grids, and of the least one with a title: the legend names the series as well. */
+const GRID_GAP = 8;
+const LEAST_TITLED = 60;
 /** Pixels at both sides of a horizontal axis. */
 const EDGES = 40;
 /** Pixels between the axis of bars, its labels and its name. */
