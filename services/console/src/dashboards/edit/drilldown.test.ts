@@ -112,7 +112,8 @@ describe('what a click does', () => {
   const of = (xml: string) => onClickOf(element(xml, 0));
 
   it('is read as it is drawn', () => {
-    expect(of('<table/>')).toBe('none');
+    expect(of('<table/>')).toBe('auto');
+    expect(of('<table><option name="drilldown">none</option></table>')).toBe('none');
     expect(of('<table><option name="drilldown">row</option></table>')).toBe('auto');
     expect(of('<chart/>')).toBe('auto');
     expect(of('<chart><option name="charting.drilldown">none</option></chart>')).toBe('none');
@@ -148,9 +149,10 @@ describe('what a click does', () => {
     expect(auto).toBe(VIEW.replace('>none<', '>all<'));
     const plain = '<dashboard><row><table><title>A</title></table></row></dashboard>';
     const place = plain.indexOf('<table');
-    expect(withOnClick(plain, place, 'auto', 'a')).toContain(
-      '<option name="drilldown">cell</option>',
-    );
+    expect(withOnClick(plain, place, 'auto', 'a')).toBe(plain);
+    const none = withOnClick(plain, place, 'none', 'a');
+    expect(none).toContain('<option name="drilldown">none</option>');
+    expect(withOnClick(none, place, 'auto', 'a')).toBe(none.replace('>none<', '>cell<'));
     const row = withClickSelection(withOnClick(plain, place, 'auto', 'a'), place, 'row');
     expect(clickSelection(element(row, place))).toBe('row');
     expect(withOnClick(row, place, 'auto', 'a')).toBe(row);
@@ -189,7 +191,8 @@ describe('what a click does', () => {
     }
     // Of a link, only the address is another one.
     expect(other.replace(/CDATA\[.*?\]\]/s, '')).toBe(lone.replace(/CDATA\[.*?\]\]/s, ''));
-    expect(tokens).toContain('<option name="drilldown">cell</option>');
+    // A table is clickable without the option.
+    expect(tokens).not.toContain('<option name="drilldown">');
     expect(unknownIn(element(lone, lone.indexOf('<drilldown')))).toEqual(['<later>']);
     expect(unknownIn(element('<condition value="x" field="a"/>', 0))).toEqual(['value']);
     expect(unknownIn(element('<set token="a" prefix="x">1</set>', 0))).toEqual(['prefix']);

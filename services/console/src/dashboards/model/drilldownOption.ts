@@ -6,7 +6,8 @@
 import type { Options } from './types';
 import { flag } from './values';
 
-const DEFAULTS: Record<string, string> = { chart: 'all', map: 'all', event: 'full' };
+/** Those of reports in Splunk; a single value is clickable only where its author says so. */
+const DEFAULTS: Record<string, string> = { table: 'cell', chart: 'all', map: 'all', event: 'full' };
 
 const PREFIXES: Record<string, string> = { chart: 'charting', map: 'mapping' };
 
