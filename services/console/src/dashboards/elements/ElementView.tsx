@@ -45,13 +45,19 @@ const CLASSES: Record<string, string> = {
   unsupported: 'dashboard-element viz',
 };
 
-export function ElementView({ element }: { element: DashboardElement }) {
-  const isShown = useIsShown(element.depends, element.rejects);
-  if (element.kind === 'html') return <HtmlElement element={element} isShown={isShown} />;
-  return isShown ? <Shown element={element} /> : null;
+interface ElementViewProps {
+  element: DashboardElement;
+  /** That of its panel: what it is called where it has no title itself. */
+  panelTitle?: string;
 }
 
-function Shown({ element }: { element: DashboardElement }) {
+export function ElementView({ element, panelTitle = '' }: ElementViewProps) {
+  const isShown = useIsShown(element.depends, element.rejects);
+  if (element.kind === 'html') return <HtmlElement element={element} isShown={isShown} />;
+  return isShown ? <Shown element={element} panelTitle={panelTitle} /> : null;
+}
+
+function Shown({ element, panelTitle }: Required<ElementViewProps>) {
   const { run } = useDashboard();
   const [box, isNear] = useInView<HTMLElement>();
   const written = useOptions(element.options);
@@ -97,7 +103,7 @@ function Shown({ element }: { element: DashboardElement }) {
               options={options}
               state={state}
               height={height}
-              title={title}
+              title={title || panelTitle}
             />
           ) : (
             <SearchPlaceholder state={state} height={height} reason={reason} onRetry={retry} />

@@ -69,12 +69,7 @@ function OneValue(props: OneValueProps) {
       }
     : { minHeight: height };
   return (
-    <ValueBox
-      style={style}
-      label={`${label} ${view.text} ${view.unit}`.trim()}
-      testId="single"
-      onClick={isClickable ? click : undefined}
-    >
+    <ValueBox style={style} label={label} testId="single" onClick={isClickable ? click : undefined}>
       <Value view={view} isFilled={filled} />
       {view.under && <span className={styles.under}>{view.under}</span>}
       {view.sparkline.length > 1 && (

@@ -5,7 +5,7 @@ import styles from './SingleElement.module.css';
 
 interface ValueBoxProps {
   style: CSSProperties;
-  /** What the button is called; its text without one. */
+  /** What the button is of: its name is this and its text. */
   label?: string;
   testId: string;
   onClick: ((newTab: boolean) => void) | undefined;
@@ -16,12 +16,8 @@ export function ValueBox({ style, label, testId, onClick, children }: ValueBoxPr
   const common = { className: styles.single, style, 'data-testid': testId };
   if (!onClick) return <div {...common}>{children}</div>;
   return (
-    <button
-      type="button"
-      {...common}
-      aria-label={label}
-      onClick={(event) => onClick(event.ctrlKey || event.metaKey)}
-    >
+    <button type="button" {...common} onClick={(event) => onClick(event.ctrlKey || event.metaKey)}>
+      {label && <span className="visually-hidden">{label}</span>}
       {children}
     </button>
   );

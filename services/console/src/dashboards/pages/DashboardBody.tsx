@@ -123,7 +123,9 @@ function Shown({ panel }: { panel: Panel }) {
       )}
       {runsOf(panel.elements).flatMap((run) => {
         const [first] = run;
-        const drawn = run.map((element) => <ElementView key={element.key} element={element} />);
+        const drawn = run.map((element) => (
+          <ElementView key={element.key} element={element} panelTitle={title} />
+        ));
         if (!first || run.length === 1) return drawn;
         return (
           <div key={`run/${first.key}`} className={`${styles.singles} panel-element-row`}>
