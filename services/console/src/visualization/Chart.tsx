@@ -10,7 +10,7 @@ import {
 } from 'echarts/components';
 import { type EChartsCoreOption, use } from 'echarts/core';
 import { CanvasRenderer } from 'echarts/renderers';
-import { useEffect } from 'react';
+import { useEffect, useRef } from 'react';
 import { useChart } from './useChart';
 
 use([
@@ -29,10 +29,19 @@ interface ChartProps {
   options: EChartsCoreOption;
   /** A CSS length. */
   height: string;
+  /** Hears of the category and the series that are clicked. */
+  onClick?: ((category: number, series: number) => void) | undefined;
 }
 
 /** Pixels below which a legend has no room beside the chart. */
 const NARROW = 480;
+
+/** The same chart with the pointer of what leads somewhere, or of what does not. */
+function withCursor(options: EChartsCoreOption, isClickable: boolean): EChartsCoreOption {
+  const { series = [] } = options as { series?: object[] };
+  const cursor = isClickable ? 'pointer' : 'default';
+  return { ...options, series: series.map((one) => ({ ...one, cursor })) };
+}
 
 /** The same chart with its legend below it. */
 function below(options: EChartsCoreOption): EChartsCoreOption {
@@ -44,13 +53,21 @@ function below(options: EChartsCoreOption): EChartsCoreOption {
   };
 }
 
-export default function Chart({ options, height }: ChartProps) {
-  const { element, chart, width } = useChart(() => {});
+export default function Chart({ options, height, onClick }: ChartProps) {
+  const click = useRef(onClick);
+  click.current = onClick;
+  const isClickable = onClick !== undefined;
+  const { element, chart, width } = useChart((created) => {
+    created.on('click', ({ componentType, dataIndex, seriesIndex }) => {
+      if (componentType === 'series') click.current?.(dataIndex, seriesIndex ?? 0);
+    });
+  });
   const isNarrow = width > 0 && width < NARROW;
 
   useEffect(() => {
-    chart.current?.setOption(isNarrow ? below(options) : options, { notMerge: true });
-  }, [options, isNarrow, chart]);
+    const shown = withCursor(options, isClickable);
+    chart.current?.setOption(isNarrow ? below(shown) : shown, { notMerge: true });
+  }, [options, isNarrow, isClickable, chart]);
 
   return <div ref={element} style={{ height }} data-testid="chart" />;
 }

@@ -4,9 +4,16 @@ import { grouped } from '../app/format';
 import { Notice } from '../app/Notice';
 import { useZone } from '../app/preferences';
 import { SANS } from '../app/theme';
-import type { Table } from '../statistics/table';
+import type { Row, Table } from '../statistics/table';
 import styles from './ChartView.module.css';
-import { CATEGORY_LIMIT, CHART_KINDS, type ChartKind, chartModel, defaultKind } from './chartModel';
+import {
+  CATEGORY_LIMIT,
+  CHART_KINDS,
+  type ChartKind,
+  chartModel,
+  clickedCell,
+  defaultKind,
+} from './chartModel';
 import { chartOptions, type Look, PALETTE_DARK, PALETTE_LIGHT } from './chartOptions';
 import { SingleValue } from './SingleValue';
 
@@ -14,6 +21,8 @@ const Chart = lazy(() => import('./Chart'));
 
 interface ChartViewProps {
   table: Table;
+  /** Hears of a value that is clicked; without it, clicks lead nowhere. */
+  onCell?: ((row: Row, column: number) => void) | undefined;
 }
 
 const LIGHT: Look = {
@@ -33,7 +42,7 @@ const DARK: Look = {
   palette: PALETTE_DARK,
 };
 
-export function ChartView({ table }: ChartViewProps) {
+export function ChartView({ table, onCell }: ChartViewProps) {
   const [zone] = useZone();
   const look = useComputedColorScheme('light') === 'dark' ? DARK : LIGHT;
   const [chosen, setChosen] = useState<ChartKind | null>(null);
@@ -46,6 +55,10 @@ export function ChartView({ table }: ChartViewProps) {
     [model, kind, stacked, canStack, zone, look],
   );
 
+  const click = (category: number, series: number) => {
+    const cell = clickedCell(model, table, category, series);
+    if (cell) onCell?.(cell.row, cell.column);
+  };
   if (model.series.length === 0) {
     return (
       <p className={styles.note}>
@@ -83,7 +96,11 @@ export function ChartView({ table }: ChartViewProps) {
       )}
       {options ? (
         <Suspense fallback={<div className={styles.note}>Loading the chart …</div>}>
-          <Chart options={options} height={chartHeight(kind, model.categories.length)} />
+          <Chart
+            options={options}
+            height={chartHeight(kind, model.categories.length)}
+            onClick={onCell && click}
+          />
         </Suspense>
       ) : (
         <SingleValue model={model} />

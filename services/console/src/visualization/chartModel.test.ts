@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { type Row, visibleTable } from '../statistics/table';
-import { chartModel, defaultKind } from './chartModel';
+import { chartModel, clickedCell, defaultKind } from './chartModel';
 
 /** As it comes from the server. */
 const modelOf = ({ columns: fields, rows }: { columns: string[]; rows: Row[] }) =>
@@ -74,4 +74,20 @@ it('texts under _time are categories, and no time axis', () => {
     ],
   });
   expect(model).toMatchObject({ isTime: false, categories: ['01:00', '02:00'] });
+});
+
+it('a place in a chart is a cell of its table', () => {
+  const table = visibleTable({
+    fields: ['count', 'host', 'percent'],
+    rows: [
+      ['5', 'web-01', '50'],
+      ['6', 'web-02', '60'],
+    ],
+    preview: false,
+    messages: [],
+  });
+  const model = chartModel(table);
+  expect(clickedCell(model, table, 1, 1)).toEqual({ row: table.rows[1], column: 2 });
+  expect(clickedCell(model, table, 2, 0)).toBeNull();
+  expect(clickedCell(model, table, 0, 2)).toBeNull();
 });

@@ -75,6 +75,18 @@ function categoryOf(row: Row, column: number, index: number, isTime: boolean): n
   return epoch === null ? index : epoch * 1000;
 }
 
+/** The cell of the table that a place in the chart shows; null for none. */
+export function clickedCell(
+  model: ChartModel,
+  table: Pick<Table, 'columns' | 'rows'>,
+  category: number,
+  series: number,
+): { row: Row; column: number } | null {
+  const row = table.rows[category];
+  const name = model.series[series]?.name;
+  return row && name !== undefined ? { row, column: table.columns.indexOf(name) } : null;
+}
+
 export function defaultKind(model: ChartModel): ChartKind {
   const { categories, series, isTime } = model;
   if (categories.length === 1 && series.length === 1 && !isTime) return 'single';
