@@ -258,6 +258,10 @@ const steps = {
       'a panel for each aggregation',
     );
     check((await page.locator(`#values ${id('single')}`).count()) === 7, 'a value for each path');
+    await page.waitForSelector('#totals [data-testid="single"]');
+    check((await titles('#totals')).join() === 'Hosts,Requests', 'a panel for each total');
+    const totals = await page.locator(`#totals ${id('single')}`).allTextContents();
+    check(totals.join() === '3,2,000', `each with its own value: ${totals}`);
     check(
       (await textOf(page, '#rows [aria-label="Series"]')).includes('404'),
       'one legend for all panels',
