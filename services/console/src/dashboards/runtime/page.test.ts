@@ -366,6 +366,7 @@ it.each([
   ['eval x=1 | timechart count by status', 'NULL', 'index=a | eval x=1 | search NOT status=*'],
   ['timechart count by status | rename "200" as "all well"', 'all well', 'index=a status="200"'],
   ['timechart count by status | addtotals', 'Total', 'index=a'],
+  ['timechart count by index', 'VALUE_x', 'index=a (index="_x" OR index="VALUE_x")'],
   ['timechart count by status | addtotals', '200', 'index=a status="200"'],
   ["timechart count by status | eval bad='500'+'503'", 'bad', 'index=a'],
   ['timechart count by status | predict "200"', 'prediction(200)', 'index=a'],

@@ -550,7 +550,7 @@ function conditionsOf(
   element: DashboardElement,
   click: Click,
   search: string,
-): { terms: [string, string][]; absent: string } {
+): { terms: [string, ...string[]][]; absent: string } {
   const { report, fieldOf } = columnsOf(search);
   const cells: [string, string][] = [];
   const isTable = element.kind === 'table';
@@ -570,8 +570,11 @@ function conditionsOf(
   const isAggregation = click.trellis?.name === AGGREGATION;
   const series =
     element.kind === 'chart' ? seriesCondition(search, click.name2, isAggregation) : null;
-  if (series?.value) terms.set(series.field, series.value);
-  return { terms: [...terms], absent: series?.value === null ? series.field : '' };
+  if (series) terms.delete(series.field);
+  const [value, ...others] = series?.values ?? [];
+  const all: [string, ...string[]][] = [...terms];
+  if (series && value !== undefined) all.push([series.field, value, ...others]);
+  return { terms: all, absent: series && value === undefined ? series.field : '' };
 }
 
 /** What a trellis by aggregations is split by. */

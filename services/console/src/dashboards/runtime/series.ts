@@ -6,8 +6,8 @@ import { behindEvents, commandsOf } from './links';
 
 export interface SeriesCondition {
   field: string;
-  /** Null where the field is missing. */
-  value: string | null;
+  /** One of these; none where the field is missing. */
+  values: string[];
 }
 
 /** Commands that leave the columns of a split report; what they add themselves is known. */
@@ -70,5 +70,8 @@ export function seriesCondition(
   if (hasName && colon === -1) return null;
   const value = hasName ? name.slice(colon + 2) : name;
   if (value === (optionOf(report, 'otherstr') ?? 'OTHER')) return null;
-  return { field, value: value === (optionOf(report, 'nullstr') ?? 'NULL') ? null : value };
+  if (value === (optionOf(report, 'nullstr') ?? 'NULL')) return { field, values: [] };
+  // The series of `_internal` is named `VALUE_internal`, and a value may have this name itself.
+  const hidden = value.startsWith('VALUE_') ? [value.replace(/^VALUE_/, '_')] : [];
+  return { field, values: [...hidden, value] };
 }
