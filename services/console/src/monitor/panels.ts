@@ -97,7 +97,10 @@ function optionsOf(panel: Panel): Record<string, string> {
     options['charting.axisTitleX.visibility'] ??= 'collapsed';
     options['charting.drilldown'] ??= 'none';
     if (panel.kind === 'area') options['charting.chart.stackMode'] ??= 'stacked';
-    if (panel.kind === 'line') options['charting.chart.nullValueMode'] ??= 'gaps';
+    if (panel.kind === 'line') {
+      options['charting.chart.nullValueMode'] ??= 'gaps';
+      options['charting.axisY.includeZero'] ??= '1';
+    }
     options.height ??= '230';
   } else options.drilldown ??= 'none';
   return options;
