@@ -289,6 +289,13 @@ def test_cert_manager_writes_the_secret_that_pods_read():
     assert names and all(name.endswith(".karst") and name.removesuffix(".karst") in services for name in names)
 
 
+def test_the_certificate_of_the_page_has_the_names_of_that_of_cert_manager():
+    """Those of all Services that agents verify, also of components that are added later."""
+    (certificate,) = [one for one in objects("aws-prod", "cert-manager") if one["kind"] == "Certificate"]
+    (names,) = re.findall(r"^    names=(\S+)$", (ROOT / "docs/kubernetes.md").read_text(), re.MULTILINE)
+    assert {f"DNS:{name}" for name in certificate["spec"]["dnsNames"]} <= set(names.split(","))
+
+
 def test_clients_of_the_manifests_send_with_tls():
     job = next(pod for one, pod in workloads(objects("local", "load-test")) if one["kind"] == "Job")
     arguments = job["containers"][0]["args"]
