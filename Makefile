@@ -57,6 +57,7 @@ cloud-down: ## end them, but for the events of prod
 
 test-kubernetes: ## scale, drain, cut off and kill it under load; needs make kubernetes
 	@ci/kubernetes/single
+	@ci/kubernetes/components "$(CARGO_TARGET_DIR)"
 	@ci/kubernetes/test scale
 	@ci/kubernetes/test drills
 

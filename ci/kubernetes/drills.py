@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Takes parts of a running cluster away under a small steady load, with a ledger of acknowledged events.
 
-    ci/kubernetes/in python3 ci/kubernetes/drills.py SECRETS-DIRECTORY [--report FILE] [--batch 20]
+    ci/kubernetes/in python3 ci/kubernetes/drills.py SECRETS-DIRECTORY [--report FILE] [--batch 20] [--indexers 2]
         [--only store,leave,freeze,image,unready,waves,node,leader,restart,relay,disk,machine]
 
     store   object storage does not answer for a minute: its address leads nowhere on both nodes
@@ -68,6 +68,7 @@ def main():
     parser.add_argument("--only", default="store,leave,freeze,image,unready,waves,node,leader,restart,relay,disk,machine")
     parser.add_argument("--batch", type=int, default=load.BATCH, help="events of a request")
     parser.add_argument("--baseline", type=float, default=30, help="seconds before the first drill")
+    parser.add_argument("--indexers", type=int, default=2, help="of the drill disk; the others have two or three")
     options = parser.parse_args()
     load.BATCH = options.batch
     secret = {name: (options.secrets / name).read_text().strip() for name in ["password", "hec-token", "metrics-token"]}
@@ -78,7 +79,7 @@ def main():
     run("ip", "route", "replace", f"{os.environ['SERVICES']}.0/24", "via", gateway)
     sender = Sender([address("karst-hec")], secret["hec-token"])
     searcher = Searcher(address("karst-management"), secret["password"], sender)
-    scale(2)
+    scale(options.indexers)
     # The Service prefers pods of the sender's zone; the ledger needs events of both.
     def everywhere():
         sender.hosts = [address("karst-hec"), *[pod["status"]["podIP"] for pod in pods("indexer")]]
@@ -277,7 +278,7 @@ def main():
 
         def away():
             lose(gone)
-            wait_for("another pod in its place", indexers_are(2))
+            wait_for("another pod in its place", indexers_are(options.indexers))
             print(f"  another pod after {time.monotonic() - began:.0f} s", flush=True)
             everywhere()
 
