@@ -1,9 +1,8 @@
 /** A report's rows, loaded once for the table and the chart, previews while the search runs. */
 
-import { useEffect, useMemo } from 'react';
+import { lazy, Suspense, useEffect, useMemo } from 'react';
 import { grouped } from '../app/format';
 import { Notice } from '../app/Notice';
-import { useZone } from '../app/preferences';
 import { navigate, paths } from '../app/routing';
 import { IndexTip } from '../events/IndexTip';
 import { JobError } from '../search/JobError';
@@ -13,11 +12,12 @@ import { useLoaded } from '../search/useLoaded';
 import { Empty } from '../states/Empty';
 import { Skeleton } from '../states/Skeleton';
 import { PreviewStripe } from '../states/Stripe';
-import { ChartView } from '../visualization/ChartView';
-import { type Behind, eventsOfCell } from './drilldown';
+import type { Behind } from './drilldown';
 import styles from './ReportView.module.css';
 import { StatisticsTable } from './StatisticsTable';
-import { type Row, visibleTable } from './table';
+import { visibleTable } from './table';
+
+const ReportChart = lazy(() => import('./ReportChart'));
 
 /** Rows held in the page at most; what is beyond is said and can be saved as a file. */
 const ROW_LIMIT = 10_000;
@@ -41,15 +41,6 @@ export function ReportView({ client, app, sid, job, view, query, ...props }: Rep
     navigate(writeAddress(paths.search(app), next));
   };
   const table = useMemo(() => (value ? visibleTable(value) : null), [value]);
-  const [zone] = useZone();
-  const behind = (row: Row, column: number) =>
-    table && eventsOfCell(query, table, row, column, zone);
-  const first = table?.rows[0];
-  const hasEvents = first !== undefined && behind(first, table?.columns.length === 1 ? 0 : 1);
-  const showCell = (row: Row, column: number) => {
-    const found = behind(row, column);
-    if (found) showEvents(found);
-  };
   const columns = value?.fields;
   useEffect(() => {
     if (columns) onFields({ columns });
@@ -96,7 +87,9 @@ export function ReportView({ client, app, sid, job, view, query, ...props }: Rep
         <StatisticsTable table={table} query={query} onEvents={showEvents} />
       )}
       {table.rows.length > 0 && view === 'visualizations' && (
-        <ChartView table={table} onCell={hasEvents ? showCell : undefined} />
+        <Suspense fallback={<Skeleton label="Loading the chart" />}>
+          <ReportChart table={table} query={query} onEvents={showEvents} />
+        </Suspense>
       )}
     </div>
   );

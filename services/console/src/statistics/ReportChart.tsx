@@ -1,0 +1,24 @@
+/** The chart of a report, and the events behind a value that is clicked. Loaded when a chart is shown. */
+
+import { useZone } from '../app/preferences';
+import { ChartView } from '../visualization/ChartView';
+import { type Behind, eventsOfCell } from './drilldown';
+import type { Row, Table } from './table';
+
+interface ReportChartProps {
+  table: Table;
+  query: string;
+  onEvents: (behind: Behind) => void;
+}
+
+export default function ReportChart({ table, query, onEvents }: ReportChartProps) {
+  const [zone] = useZone();
+  const behind = (row: Row, column: number) => eventsOfCell(query, table, row, column, zone);
+  const first = table.rows[0];
+  const hasEvents = first !== undefined && behind(first, table.columns.length === 1 ? 0 : 1);
+  const showCell = (row: Row, column: number) => {
+    const found = behind(row, column);
+    if (found) onEvents(found);
+  };
+  return <ChartView table={table} onCell={hasEvents ? showCell : undefined} />;
+}
