@@ -86,6 +86,9 @@ pub struct Frame {
     /// Minimum and maximum of the field that the next command asked for; the inner `None` means that the
     /// field has no values.
     pub extent: Option<Option<(f64, f64)>>,
+    /// Minimum and maximum of `_time` in microseconds, if the next command asked for those of another field,
+    /// too.
+    pub time_extent: Option<Option<(f64, f64)>>,
     /// Display formats of fields.
     pub formats: Formats,
     /// Words and phrases that the search looks for.
@@ -119,6 +122,7 @@ impl Frame {
             open: false,
             filter: FieldFilter::default(),
             extent: None,
+            time_extent: None,
             formats: Formats::default(),
             words: Vec::new(),
             next: 0,

@@ -264,6 +264,7 @@ async fn advance(
             }
         }
         frame.extent = None;
+        frame.time_extent = None;
     }
     Ok((frame, None))
 }

@@ -78,11 +78,11 @@ pub(super) fn plan(
         return frame.filter(lit(false)).map(Step::Next);
     }
     let frame = timed(frame, TIME)?;
-    let frame = summary::prepared(frame)?;
+    let mut frame = summary::prepared(frame)?;
     let calls = summary::calls(&command.calls, &frame)?;
     let fixed = command.fixedrange != Some(false);
     let range = if fixed { fill_range(env) } else { (None, None) };
-    if let Some(step) = series_extent(command, range, &frame, env)? {
+    if let Some(step) = series_extent(command, range, &mut frame, env)? {
         return Ok(step);
     }
     let width = match &command.bins.span {
@@ -121,30 +121,27 @@ pub(super) fn plan(
     pivot(frame, TIME.to_owned(), axis, &series, env)
 }
 
-/// Returns the step that finds the minimum and maximum of the series field, if its bins depend on them. The
-/// time axis must not depend on those of the time then, because only one of both is known at a time.
+/// Returns the step that finds the minimum and maximum of the series field, if its bins depend on them. If
+/// those of the time depend on its own, they are found first, and kept in the frame.
 fn series_extent(
     command: &TimechartCommand,
     range: (Option<i64>, Option<i64>),
-    frame: &Frame,
+    frame: &mut Frame,
     env: &PlanningContext<'_>,
 ) -> Result<Option<Step>, Error> {
-    let Some(split) = command.column.as_ref().filter(|split| split.bins != BinOptions::default())
-    else {
+    let Some(SplitBy { field, bins }) = &command.column else { return Ok(None) };
+    let is_bounded = bins.start.is_some() && bins.end.is_some();
+    if *bins == BinOptions::default() || bins.span.is_some() || is_bounded {
         return Ok(None);
-    };
-    let SplitBy { field, bins } = split;
-    let depends = bins.span.is_none() && (bins.start.is_none() || bins.end.is_none());
-    let has_axis = command.bins.span.is_some() || matches!(range, (Some(_), Some(_)));
-    if depends && !has_axis {
-        let message = format!(
-            "bins of \"{}\" need span= of the time or a search with a time range; bins of the \
-             time are written before BY",
-            field.node
-        );
-        return Err(Error::at(message, field.span));
     }
-    if depends { bin::extent_needed(&field.node, bins, frame, env) } else { Ok(None) }
+    let has_axis = command.bins.span.is_some() || matches!(range, (Some(_), Some(_)));
+    if !has_axis && frame.time_extent.is_none() {
+        let Some(found) = frame.extent.take() else {
+            return bin::extent(frame.clone(), TIME).map(Some);
+        };
+        frame.time_extent = Some(found);
+    }
+    bin::extent_needed(&field.node, bins, frame, env)
 }
 
 /// The time range of which all bins are shown. A search without a latest time ends now.
@@ -166,7 +163,7 @@ fn default_width(
     frame: &Frame,
 ) -> Result<Option<TimeSpan>, Error> {
     #[allow(clippy::cast_possible_truncation)]
-    let length = match (range, frame.extent) {
+    let length = match (range, frame.time_extent.or(frame.extent)) {
         ((Some(from), Some(to)), _) => to.saturating_sub(from),
         (_, Some(Some((low, high)))) => (high - low) as i64 + 1,
         (_, Some(None)) => 0,
