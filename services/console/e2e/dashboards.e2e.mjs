@@ -385,6 +385,16 @@ const steps = {
     await everyCell(page, `${id('dashboard-table')} tbody tr`, 'POSTweb-0', 2);
   },
 
+  async 'a table without an option for clicks leads to the events of its cell'(page) {
+    await page
+      .locator(`${id('dashboard-table')} tbody button`)
+      .first()
+      .click();
+    await page.waitForURL((address) => address.pathname === '/app/gallery/search');
+    const search = new URL(page.url()).searchParams.get('q') ?? '';
+    check(search.endsWith('method="POST"'), `the search: ${search}`);
+  },
+
   async 'hostile content does nothing'(page) {
     const asked = [];
     page.on(

@@ -78,6 +78,15 @@ it('a column of a chart is a value of the field that splits it', () => {
   expect(behind(items, ['host', 'VALUE_added_tax'], ['w', '5'], 1)).toBe(
     'index=web host="w" (item="_added_tax" OR item="VALUE_added_tax")',
   );
+  expect(behind(chart, ['host', '200', 'NULL'], ['w', '5', '2'], 2)).toBe(
+    'index=web host="w" NOT status=*',
+  );
+  const several = 'index=web | chart count avg(x) over host by status';
+  expect(behind(several, ['host', 'count: 200'], ['w', '5'], 1)).toBe(
+    'index=web host="w" status="200"',
+  );
+  const totals = `${chart} | addtotals`;
+  expect(behind(totals, ['host', '200', 'Total'], ['w', '5', '2'], 2)).toBe('index=web host="w"');
   expect(behind('index=web | chart count by host', ['host', 'count'], ['w', '5'], 1)).toBe(
     'index=web host="w"',
   );

@@ -3,6 +3,7 @@
 import { columnsOf, groupOf } from '../dashboards/runtime/columns';
 import { isReport } from '../dashboards/runtime/effects';
 import { commandsOf, eventsBehind } from '../dashboards/runtime/links';
+import { seriesCondition } from '../dashboards/runtime/series';
 import { absoluteRange, type TimeRange } from '../time/timeRange';
 import { epochToWall, isoTime, type WallTime, wallToEpoch } from '../time/zone';
 import { cellText, type Row, type Table } from './table';
@@ -15,9 +16,6 @@ export interface Behind {
 
 type Asked = Pick<Table, 'columns' | 'cells' | 'time' | 'span'>;
 
-/** Columns of charts that are no value of their field. */
-const REST = new Set(['OTHER', 'NULL']);
-
 /** Null where the row is of a span of time that is not known, or no column says of which group it is. */
 export function eventsOfCell(
   query: string,
@@ -26,7 +24,7 @@ export function eventsOfCell(
   column: number,
   zone: string,
 ): Behind | null {
-  const { report, fieldOf, reported } = columnsOf(query);
+  const { report, fieldOf } = columnsOf(query);
   const group = groupOf(report);
   const terms = table.columns.flatMap((name, at): [string, ...string[]][] => {
     const cell = row[at] ?? null;
@@ -34,16 +32,11 @@ export function eventsOfCell(
     return typeof cell === 'string' && field !== null ? [[field, cell]] : [];
   });
   const shown = table.columns[column] ?? '';
-  const series = reported(shown) ?? '';
-  const isSeries = column > 0 && series !== '' && !REST.has(series) && !series.includes(': ');
-  const field = /^(?:si)?(?:time)?chart\b/i.test(report) ? (group.at(-1) ?? '') : '';
-  const isSplit = field !== '' && !table.columns.some((name) => reported(name) === field);
-  // A chart of one field has no column for each of its values.
-  if (isSeries && isSplit && fieldOf(shown) === null) {
-    // The series of `_internal` is named `VALUE_internal`, and a value may have this name itself.
-    const hidden = series.startsWith('VALUE_') ? [series.replace(/^VALUE_/, '_')] : [];
-    terms.push([field, ...hidden, series]);
-  }
+  const isSeries = column > 0 && fieldOf(shown) === null;
+  const series = isSeries ? seriesCondition(query, shown, false) : null;
+  const [value, ...others] = series?.values ?? [];
+  if (series && value !== undefined) terms.push([series.field, value, ...others]);
+  const absent = series?.isAbsent ? series.field : '';
   // `stats latest(_time) as _time` groups by no time.
   const isOfTime =
     table.columns.includes('_time') &&
@@ -53,8 +46,9 @@ export function eventsOfCell(
   if (isOfTime && range === null) return null;
   // Under another name, the time of a row says no range.
   const hasOtherTime = !isOfTime && terms.some(([name]) => name === '_time');
-  if (hasOtherTime || (group.length > 0 && !isOfTime && terms.length === 0)) return null;
-  return { query: eventsBehind(query, terms), range };
+  const isOfNone = group.length > 0 && !isOfTime && terms.length === 0 && absent === '';
+  if (hasOtherTime || isOfNone) return null;
+  return { query: eventsBehind(query, terms, absent), range };
 }
 
 /** The span of a row: that of the report, else the smallest distance of two of its times. */

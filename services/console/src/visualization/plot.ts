@@ -189,6 +189,26 @@ export function inOrder(data: PlotData, labels: readonly string[]): PlotData {
   return { ...data, series: series.sort((a, b) => a.place - b.place) };
 }
 
+export const isNumber = (value: number | string): boolean =>
+  value !== '' && Number.isFinite(Number(value));
+
+/**
+ * Whether the first column of points is x: most of its values are numbers. With two columns it can be nothing else, if any
+ * value is a number.
+ */
+export function hasNumbers({ categories, series }: PlotData): boolean {
+  const texts = categories.filter((value) => value !== '' && !isNumber(value)).length;
+  const numbers = categories.filter(isNumber).length;
+  return texts === 0 || (series.length < 2 ? numbers > 0 : numbers > texts);
+}
+
+/** The series that something drawn is of: a slice is of the first, a point of the one that is its height. */
+export function seriesAt(data: PlotData, kind: PlotKind, drawn: number): PlotSeries | undefined {
+  if (kind === 'pie') return data.series[0];
+  if (kind === 'scatter' || kind === 'bubble') return data.series[hasNumbers(data) ? 0 : 1];
+  return data.series[drawn];
+}
+
 /** The smallest distance between two times. */
 function spanOf(categories: (number | string)[]): number {
   let least = Number.POSITIVE_INFINITY;

@@ -118,6 +118,32 @@ it('axes of a chart for each series have titles where they have room, and their 
   expect(titles({ y: { ...PLOT_LOOK.y, title: '' } }, 500)).toBe(0);
 });
 
+it('an end that is set below all values leaves the axis upright', () => {
+  const marks = (max: number) =>
+    textsOf(
+      rowsOf(['host', 'a'], ['x', '500'], ['y', '520']),
+      { y: { ...PLOT_LOOK.y, max }, kind: 'line' },
+      420,
+    )
+      .filter(({ text }) => /^\d+$/.test(text))
+      .sort((a, b) => b.y - a.y)
+      .map(({ text }) => Number(text));
+  expect(marks(100).at(0)).toBe(0);
+  expect(marks(100).at(-1)).toBe(100);
+  expect(marks(530).at(0)).toBe(500);
+});
+
+it('each series has a grid, also in a low chart with upright labels', () => {
+  const look = { ...PLOT_LOOK, kind: 'line' as const, splitsSeries: true, labelRotation: -90 };
+  for (const height of [60, 150]) {
+    const { grid } = plotOptions(HOURS, look, { ...CONTEXT, height }) as {
+      grid: { top: number; height: number }[];
+    };
+    expect(Math.min(...grid.map((one) => one.height))).toBeGreaterThan(0);
+    expect(Math.max(...grid.map((one) => one.top + one.height))).toBeLessThan(height);
+  }
+});
+
 it('turned labels of a chart for each series are whole', () => {
   const look: Partial<PlotLook> = { kind: 'line', splitsSeries: true, labelRotation: -45 };
   const times = textsOf(HOURS, look, 420).filter(({ text }) => /^\d\d[:-]\d\d$/.test(text));

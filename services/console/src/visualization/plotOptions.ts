@@ -5,7 +5,14 @@ import { compact, short } from '../app/format';
 import { cellNumber } from '../statistics/table';
 import { epochToWall, wallToEpoch } from '../time/zone';
 import { type Look, restColor, seriesColor } from './chartOptions';
-import type { AxisLook, PlotData, PlotLook, PlotSeries } from './plot';
+import {
+  type AxisLook,
+  hasNumbers,
+  isNumber,
+  type PlotData,
+  type PlotLook,
+  type PlotSeries,
+} from './plot';
 import { timeTicks } from './timeTicks';
 
 /** Categories beyond which symbols on lines would touch. */
@@ -194,15 +201,19 @@ function valueAxis(
   extent: [number, number],
   hasBase: boolean,
 ) {
+  const isScaled = !hasBase && !axis.includesZero && !axis.isLog && axis.min === null;
+  const { max } = axis;
+  // Where all values are beyond the end that the author has set, the axis would be upside down.
+  const least = max === null ? undefined : (of: { min: number }) => (of.min < max ? undefined : 0);
   return {
     type: axis.isLog ? 'log' : 'value',
     name,
     nameLocation: 'middle',
     nameTextStyle: { color: plot.font ?? look.muted },
-    min: axis.min ?? undefined,
-    max: axis.max ?? undefined,
+    min: axis.min ?? (isScaled ? least : undefined),
+    max: max ?? undefined,
     interval: unitOf(axis, extent),
-    scale: !hasBase && !axis.includesZero && !axis.isLog && axis.min === null,
+    scale: isScaled,
     splitLine: { show: plot.hasGridY, lineStyle: { color: look.line } },
     axisLabel: {
       show: !plot.hidesYLabels,
@@ -354,7 +365,8 @@ function axes(data: PlotData, plot: PlotLook, context: PlotContext) {
   const turned = Math.abs(Math.sin(((plot.labelRotation ?? 0) * Math.PI) / 180));
   const across = isTime ? TIME_LABEL : Math.min(widest, LETTER * longest);
   const name = xName === '' ? 0 : NAME_GAP;
-  const below = isFlat ? 0 : name + (plot.hidesXLabels ? 0 : LABEL_HEIGHT + turned * across);
+  const wanted = isFlat ? 0 : name + (plot.hidesXLabels ? 0 : LABEL_HEIGHT + turned * across);
+  const below = Math.min(wanted, room / 2);
   const each = (room - below) / grids;
   const valueAxes =
     grids > 1
@@ -392,7 +404,7 @@ function axes(data: PlotData, plot: PlotLook, context: PlotContext) {
       ? data.series.map((_, at) => ({
           ...bounds,
           top: bounds.top + each * at,
-          height: each - GRID_GAP + (at === grids - 1 ? below : 0),
+          height: Math.max(1, each - GRID_GAP) + (at === grids - 1 ? below : 0),
           bottom: undefined,
           outerBoundsMode: 'same',
         }))
@@ -651,19 +663,6 @@ function pie(data: PlotData, plot: PlotLook, context: PlotContext) {
       },
     ],
   };
-}
-
-const isNumber = (value: number | string): boolean =>
-  value !== '' && Number.isFinite(Number(value));
-
-/**
- * Whether the first column is x: most of its values are numbers. With two columns it can be nothing else, if any
- * value is a number.
- */
-function hasNumbers({ categories, series }: PlotData): boolean {
-  const texts = categories.filter((value) => value !== '' && !isNumber(value)).length;
-  const numbers = categories.filter(isNumber).length;
-  return texts === 0 || (series.length < 2 ? numbers > 0 : numbers > texts);
 }
 
 /**

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { inOrder, PLOT_LOOK, plotData } from './plot';
+import { inOrder, PLOT_LOOK, plotData, seriesAt } from './plot';
 import { plotOptions } from './plotOptions';
 
 const LOOK = { text: '', muted: '', line: '', surface: '', font: '', palette: ['#111111'] };
@@ -32,4 +32,23 @@ it.each([
     series: { name: string; color: string }[];
   };
   expect(series.map(({ name, color }) => `${name} ${color}`)).toEqual(expected);
+});
+
+it('a point is of the series of its height, whatever colour its group has', () => {
+  const rows = [
+    ['a', '1', '2'],
+    ['b', '3', '4'],
+  ];
+  const of = (fields: string[], cells: string[][]) =>
+    plotData({ fields, rows: cells, preview: false, messages: [] });
+  const named = of(['host', 'x', 'y'], rows);
+  const nameAt = (...args: Parameters<typeof seriesAt>) => seriesAt(...args)?.name;
+  expect([0, 1].map((group) => nameAt(named, 'scatter', group))).toEqual(['y', 'y']);
+  const numbers = of(
+    ['x', 'y'],
+    rows.map((row) => row.slice(1)),
+  );
+  expect(nameAt(numbers, 'bubble', 0)).toBe('y');
+  expect(nameAt(named, 'pie', 1)).toBe('x');
+  expect(nameAt(named, 'column', 1)).toBe('y');
 });

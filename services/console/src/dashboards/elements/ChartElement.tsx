@@ -12,6 +12,7 @@ import {
   type PlotKind,
   type PlotLook,
   plotData,
+  seriesAt,
 } from '../../visualization/plot';
 import { useDashboard } from '../DashboardContext';
 import { showsEventsBehind } from '../model/drilldownOption';
@@ -103,7 +104,7 @@ function OneChart(props: OneChartProps) {
   const click = ({ row, series }: PlotClick, newTab: boolean) => {
     const cells = panel ? cellsOf(panel.all, panel.sources[row] ?? row) : cellsOf(results, row);
     const category = data.categories[row] ?? '';
-    const drawn = data.series[look.kind === 'pie' ? 0 : series];
+    const drawn = seriesAt(data, look.kind, series);
     const found: Click = {
       name: data.category,
       value: String(category),

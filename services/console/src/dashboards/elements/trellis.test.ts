@@ -171,6 +171,8 @@ describe('a shared scale', () => {
     const withZero = { ...lines, y: { ...lines.y, includesZero: true } };
     expect(sharedLook(withZero, panels).y).toMatchObject({ min: 0, max: 600 });
     expect(sharedLook(PLOT_LOOK, panels).y).toMatchObject({ min: 0, max: 600 });
+    const low = { ...lines, y: { ...lines.y, max: 100 } };
+    expect(sharedLook(low, panels).y).toMatchObject({ min: 0, max: 100 });
   });
 
   it('is rounded away from zero', () => {

@@ -189,7 +189,9 @@ export function sharedLook(look: PlotLook, panels: readonly TrellisPanel[]): Plo
   if (look.kind === 'line' && !look.y.includesZero) {
     const bounds = lineBounds(panels);
     const { min, max } = look.y;
-    if (bounds) return { ...look, y: { ...look.y, min: min ?? bounds[0], max: max ?? bounds[1] } };
+    const own = bounds && { min: min ?? bounds[0], max: max ?? bounds[1] };
+    // Where the author's end is beyond the values, the axis would be upside down.
+    if (own && own.min < own.max) return { ...look, y: { ...look.y, ...own } };
   }
   let [least, most] = [0, 0];
   for (const panel of panels) {

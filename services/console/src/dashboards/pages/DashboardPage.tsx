@@ -85,6 +85,7 @@ export function DashboardPage({ app, view, edit = false }: DashboardPageProps) {
   const change = (next: boolean) => {
     const path = `/app/${encodeURIComponent(app)}/${encodeURIComponent(view)}${next ? '/edit' : ''}`;
     window.history.pushState(null, '', path + window.location.search);
+    setPrint(null);
     setEditing(next);
   };
 

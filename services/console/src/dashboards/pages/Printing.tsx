@@ -43,8 +43,12 @@ export function Printing({ run, box, onEnd }: PrintingProps) {
     // Some browsers return at once; the print has ended when they say so.
     const ended = () => end.current();
     window.addEventListener('afterprint', ended);
-    window.print();
-    return () => window.removeEventListener('afterprint', ended);
+    // The dialog holds up the page: not while it is being drawn.
+    const timer = setTimeout(() => window.print());
+    return () => {
+      clearTimeout(timer);
+      window.removeEventListener('afterprint', ended);
+    };
   }, [isAsked]);
 
   return (

@@ -17,6 +17,14 @@ it('a dashboard is printed when its searches have ended, and what they show is d
   expect(isReady({ done: 3, all: 3 }, 0)).toBe(true);
 });
 
+it('a drawing that does not come is not waited for, a search that runs is', () => {
+  const isReady = printWait();
+  const after = (done: number) =>
+    Array.from({ length: 60 }, () => isReady({ done, all: 1 }, 1)).includes(true);
+  expect(after(0)).toBe(false);
+  expect(after(1)).toBe(true);
+});
+
 it('a dashboard without searches is printed as it is', () => {
   const isReady = printWait();
   const looks = [0, 1, 2].map(() => isReady({ done: 0, all: 0 }, 0));

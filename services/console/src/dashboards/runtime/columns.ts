@@ -74,8 +74,6 @@ export function inFront(commands: string[], column: string, isResult = false): s
 export interface Columns {
   /** The first report; empty without one. */
   report: string;
-  /** What the first report calls a column. */
-  reported: (column: string) => string | null;
   /** The field to ask for the values of a column; null where the events have none. */
   fieldOf: (column: string) => string | null;
 }
@@ -86,7 +84,6 @@ export function columnsOf(search: string): Columns {
   const at = commands.findIndex(isReport);
   return {
     report: commands[at] ?? '',
-    reported: (column) => inFront(commands.slice(at + 1), column),
     fieldOf: (column) => {
       const name = inFront(commands.slice(cut), column, isGenerated);
       // What makes its own rows is asked for the columns of its result.

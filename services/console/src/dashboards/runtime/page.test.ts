@@ -370,6 +370,13 @@ it.each([
   ['timechart count by status | addtotals', '200', 'index=a status="200"'],
   ["timechart count by status | eval bad='500'+'503'", 'bad', 'index=a'],
   ['timechart count by status | predict "200"', 'prediction(200)', 'index=a'],
+  ['timechart count avg(x) by status', 'count: OTHER', 'index=a'],
+  ['timechart count avg(x) by status sep="-"', 'count-304', 'index=a status="304"'],
+  ['timechart count avg(x) by status format="$$VAL$$: $$AGG$$"', '304: count', 'index=a'],
+  ['timechart count by status | rename "2*" as "ok 2*"', 'ok 200', 'index=a'],
+  ['timechart count by status | eventstats avg("200")', 'avg(200)', 'index=a'],
+  ['timechart count by status | eventstats avg("200")', '200', 'index=a status="200"'],
+  ['timechart count by "a|b"', 'x" | delete \\', 'index=a "a|b"="x\\" | delete \\\\"'],
   ['chart count over model by bytes span=1000', '0-1000', 'index=a model="m"'],
   ['stats count by model, status', 'count', 'index=a model="m"'],
 ])('a bar of %s, %s, leads to the events of its series', async (search, series, events) => {
@@ -384,6 +391,23 @@ it('a bar in a trellis by aggregation leads to the events of its series', async 
   const trellis = { name: '_aggregation', value: 'count' };
   const events = 'index=a model="m" status="OK"';
   expect(await searched('', bar('m', 'OK', trellis), search, 'chart')).toBe(events);
+});
+
+it.each([
+  ['timechart count by status', 'NULL', 'index=a NOT status=*'],
+  ['timechart count by status', 'OTHER', 'index=a'],
+  ['timechart count by status', '304', 'index=a status="304"'],
+  ['timechart count avg(x) by status', '304', 'index=a status="304"'],
+  ['timechart count by status | addtotals', 'Total', 'index=a'],
+])('a panel of %s for the series %s leads to its events', async (search, value, events) => {
+  const row = new Map([['_time', '1']]);
+  for (const kind of ['chart', 'single'] as const) {
+    for (const name of ['status', '']) {
+      const name2 = search.includes('avg') ? 'count' : value;
+      const click = { ...bar('m', name2, { name, value }), name: '_time', value: '1', row };
+      expect(await searched('', click, search, kind)).toBe(events);
+    }
+  }
 });
 
 it('a row leads to the events of its whole group, by the names that the events know', async () => {

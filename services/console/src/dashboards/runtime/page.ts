@@ -566,15 +566,20 @@ function conditionsOf(
     const field = fieldOf(name);
     if (field !== null) terms.set(field, value);
   }
-  // Of a chart, the series is a value of the split field, which only the search names.
-  const isAggregation = click.trellis?.name === AGGREGATION;
-  const series =
-    element.kind === 'chart' ? seriesCondition(search, click.name2, isAggregation) : null;
+  const series = seriesOf(element, click, search);
   if (series) terms.delete(series.field);
   const [value, ...others] = series?.values ?? [];
   const all: [string, ...string[]][] = [...terms];
   if (series && value !== undefined) all.push([series.field, value, ...others]);
-  return { terms: all, absent: series && value === undefined ? series.field : '' };
+  return { terms: all, absent: series?.isAbsent ? series.field : '' };
+}
+
+/** Of a chart, the series is a value of the split field, which only the search names; so is a panel of series. */
+function seriesOf({ kind }: DashboardElement, { name2, row, trellis }: Click, search: string) {
+  const isAggregation = trellis?.name === AGGREGATION;
+  const isPanel = trellis !== undefined && !isAggregation && !row.has(trellis.name);
+  if (isPanel) return seriesCondition(search, trellis.value, true);
+  return kind === 'chart' ? seriesCondition(search, name2, isAggregation) : null;
 }
 
 /** What a trellis by aggregations is split by. */

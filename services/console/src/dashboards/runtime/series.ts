@@ -6,8 +6,10 @@ import { behindEvents, commandsOf } from './links';
 
 export interface SeriesCondition {
   field: string;
-  /** One of these; none where the field is missing. */
+  /** One of these; none for a series of no single value, such as OTHER. */
   values: string[];
+  /** Whether the series is of the events that lack the field. */
+  isAbsent: boolean;
 }
 
 /** Commands that leave the columns of a split report; what they add themselves is known. */
@@ -43,14 +45,42 @@ const optionOf = (report: string, name: string): string | undefined =>
 /** What `addtotals` calls its column. */
 const totalOf = (command: string): string => optionOf(command, 'fieldname') ?? 'Total';
 
+const bare = (text: string): string => text.replace(/["'\s]/g, '');
+
+/** Whether a command behind the report makes the column, or may do so. */
+function makes(command: string, column: string): boolean {
+  if (/^addtotals\b/i.test(command)) return totalOf(command) === column;
+  // Names with `*` are not followed.
+  if (/^rename\b/i.test(command)) return command.includes('*');
+  // `eventstats avg(x)` without AS.
+  return (
+    /^(?:event|stream)stats\b/i.test(command) &&
+    column.includes('(') &&
+    bare(command).includes(bare(column))
+  );
+}
+
+/** What aggregations of several are told apart by: `count: web`. */
+const SEPARATOR = ': ';
+
+/** The value in the name of a column; null where the name does not say it. */
+function valueIn(report: string, name: string, isValue: boolean): string | null {
+  if (optionOf(report, 'format') !== undefined) return null;
+  if (!hasSeveralAggregations(report)) return name;
+  const separator = optionOf(report, 'sep') ?? SEPARATOR;
+  if (isValue) return separator === SEPARATOR ? name : null;
+  const at = name.indexOf(separator);
+  return at === -1 ? null : name.slice(at + separator.length);
+}
+
 /**
- * The condition of a series; null where the search has none for it. `isAggregation`: the column is of one
- * aggregation, as in a panel of a trellis, and its name is the value alone.
+ * The condition of a series; null where the search is not split by a field of the events. `isValue`: the name is
+ * the value alone, also of several aggregations, as in a panel of a trellis.
  */
 export function seriesCondition(
   search: string,
   column: string,
-  isAggregation: boolean,
+  isValue: boolean,
 ): SeriesCondition | null {
   const commands = commandsOf(search);
   const { isGenerated, cut } = behindEvents(commands);
@@ -59,19 +89,15 @@ export function seriesCondition(
   const split = splitField(report);
   if (isGenerated || split === undefined) return null;
   const behind = commands.slice(at + 1);
-  const isMade = (command: string) =>
-    !KEEPS.test(command) || (/^addtotals\b/i.test(command) && totalOf(command) === column);
-  if (behind.some(isMade)) return null;
+  if (behind.some((command) => !KEEPS.test(command))) return null;
   const field = inFront(commands.slice(cut, at + 1), split);
-  const name = inFront(behind, column);
-  if (field === null || name === null) return null;
-  const colon = name.indexOf(': ');
-  const hasName = hasSeveralAggregations(report) && !isAggregation;
-  if (hasName && colon === -1) return null;
-  const value = hasName ? name.slice(colon + 2) : name;
-  if (value === (optionOf(report, 'otherstr') ?? 'OTHER')) return null;
-  if (value === (optionOf(report, 'nullstr') ?? 'NULL')) return { field, values: [] };
+  if (field === null) return null;
+  const none = { field, values: [], isAbsent: false };
+  const name = behind.some((one) => makes(one, column)) ? null : inFront(behind, column);
+  const value = name === null ? null : valueIn(report, name, isValue);
+  if (value === null || value === (optionOf(report, 'otherstr') ?? 'OTHER')) return none;
+  if (value === (optionOf(report, 'nullstr') ?? 'NULL')) return { ...none, isAbsent: true };
   // The series of `_internal` is named `VALUE_internal`, and a value may have this name itself.
   const hidden = value.startsWith('VALUE_') ? [value.replace(/^VALUE_/, '_')] : [];
-  return { field, values: [...hidden, value] };
+  return { ...none, values: [...hidden, value] };
 }
