@@ -334,7 +334,7 @@ async fn read(
     let mut state = indexer.world.state();
     let machine = state.machines.entry(indexer.pid()).or_default();
     for (set, mut journal) in all {
-        journal.mark = model::JournalPosition::default();
+        journal.mark = JournalPosition::default();
         machine.journals.insert((from, set), journal);
     }
     machine.fetched.insert(from, epoch);
