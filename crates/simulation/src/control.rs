@@ -16,7 +16,7 @@ mod packing;
 use crate::failover::Failover;
 use crate::network::{self, Answer, Request};
 use crate::process::{Life, Pid};
-use crate::world::{CONTROL, World};
+use crate::world::{CONTROL, World, process};
 use crate::{Mutant, supervisor};
 
 /// Interval between renewals of the lease; a leader is considered lost after two missed renewals.
@@ -48,6 +48,13 @@ pub(crate) struct Leading {
     is_previous: bool,
 }
 
+impl Leading {
+    /// Whether it is writing packs.
+    pub(crate) fn is_packing(&self) -> bool {
+        self.packs.try_lock().is_err()
+    }
+}
+
 fn leading(world: &World, own: Pid) -> Option<Arc<Leading>> {
     world.state().processes.get(&own)?.leading.clone()
 }
@@ -58,15 +65,29 @@ pub(crate) async fn commit(world: &Arc<World>, own: Pid, commit: Commit) -> Answ
     let ignores_epochs = world.is(Mutant::CommitsOfOldEpochs);
     let apply = move |rules: &mut Rules| {
         let mut commit = commit;
+        let earlier = of_earlier_epoch(&rules.snapshot(), &commit);
         if ignores_epochs {
             let known = rules.snapshot();
             for range in &mut commit.ranges {
                 range.epoch = known.owner(range.stream.indexer, range.stream.set).0;
             }
         }
-        rules.commit(commit)
+        let written = rules.commit(commit)?;
+        earlier.into_iter().for_each(|wrong| world.violate(wrong));
+        Ok(written)
     };
     Answer::Changed(change(world, own, &leading, apply).await)
+}
+
+/// What is wrong with a commit if the catalog takes it, because it is of an owner of an earlier epoch.
+fn of_earlier_epoch(state: &Snapshot, commit: &Commit) -> Option<String> {
+    commit.ranges.iter().find_map(|range| {
+        let (known, owner) = state.owner(range.stream.indexer, range.stream.set);
+        let (epoch, stream, by) = (range.epoch, &range.stream, process(owner));
+        let wrong =
+            || format!("{by} owns {stream} in epoch {known}, and a commit of {epoch} is taken");
+        (epoch < known).then(wrong)
+    })
 }
 
 /// Changes documents, if this process is the leader.

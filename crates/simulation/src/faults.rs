@@ -18,6 +18,8 @@ use crate::{Kinds, Mutant};
 
 /// Maximum time to come to rest after the faults are over.
 const REST: Duration = Duration::from_secs(900);
+/// How often a leader that packs is stopped, of thousand times that it is looked at.
+const STOPPED: u64 = 50;
 
 /// Sends events to an indexer, one by one and concurrently, while it runs.
 async fn send_events(world: Arc<World>, to: Pid, until: Duration) {
@@ -61,6 +63,10 @@ pub(crate) async fn run(world: &Arc<World>) {
     let mut faults = Faults { disks, stopped: BTreeSet::new() };
     if world.config.twins > 0 {
         world.tasks.spawn(twins::run(Arc::clone(world), until));
+    }
+    let kinds = world.config.faults;
+    if kinds.pauses || kinds.store {
+        world.tasks.spawn(stop_packing(Arc::clone(world), until));
     }
     tokio::time::sleep(Duration::from_secs(3)).await;
     while world.now() < until {
@@ -129,10 +135,18 @@ impl Faults {
             Fault::Kill => self.kill(world, victim, false),
             Fault::Power => self.kill(world, victim, true),
             Fault::Disk => self.lose_disk(world, victim),
-            Fault::Pause => pause(world, victim),
+            Fault::Pause => {
+                let is_long = world.permille(400);
+                let (least, most) = if is_long { (8_000, 60_000) } else { (100, 6_000) };
+                let wait = world.millis(least, most);
+                pause(world, victim, wait);
+            }
             Fault::Cut => cut(world, (victim, other)),
             Fault::Isolation => isolate(world, victim),
-            Fault::Store => lose_store(world, victim),
+            Fault::Store => {
+                let wait = world.millis(500, 30_000);
+                lose_store(world, victim, wait);
+            }
             Fault::Weather => weather(world),
             Fault::Clock => jump(world, victim),
             Fault::Restart => restart(world).await,
@@ -208,12 +222,10 @@ impl Faults {
     }
 }
 
-fn pause(world: &Arc<World>, victim: Pid) {
+fn pause(world: &Arc<World>, victim: Pid, wait: Duration) {
     let life = world.state().processes.get(&victim).and_then(|process| process.life.clone());
     let is_held = world.state().held == Some(victim);
     let Some(life) = life.filter(|_| !is_held) else { return };
-    let is_long = world.permille(400);
-    let wait = if is_long { world.millis(8_000, 60_000) } else { world.millis(100, 6_000) };
     world.note(format_args!("{victim} is paused for {wait:?}"));
     life.pause();
     let (tasks, world) = (world.tasks.clone(), Arc::clone(world));
@@ -260,8 +272,7 @@ fn mend(world: &Arc<World>, wait: Duration, links: Vec<(Pid, Pid)>) {
     });
 }
 
-fn lose_store(world: &Arc<World>, victim: Pid) {
-    let wait = world.millis(500, 30_000);
+fn lose_store(world: &Arc<World>, victim: Pid, wait: Duration) {
     world.note(format_args!("{victim} does not reach the store for {wait:?}"));
     world.state().storeless.insert(victim);
     let (tasks, world) = (world.tasks.clone(), Arc::clone(world));
@@ -269,6 +280,28 @@ fn lose_store(world: &Arc<World>, victim: Pid) {
         tokio::time::sleep(wait).await;
         world.state().storeless.remove(&victim);
     });
+}
+
+/// Pauses leaders of the catalog between two batches of packing, or lets them lose the object store. Another
+/// one leads meanwhile and packs, too. Packing is short, so that other faults rarely meet it.
+async fn stop_packing(world: Arc<World>, until: Duration) {
+    let kinds = world.config.faults;
+    while world.now() < until {
+        world.sleep(50, 500).await;
+        let packing = CONTROL.into_iter().find(|pid| {
+            let state = world.state();
+            let process = state.processes.get(pid);
+            let leading = process.and_then(|process| process.leading.as_ref());
+            leading.is_some_and(|leading| leading.is_packing()) && !state.storeless.contains(pid)
+        });
+        let Some(leader) = packing.filter(|_| world.permille(STOPPED)) else { continue };
+        // Another one leads after two or three seconds, and packs after some changes.
+        let wait = world.millis(8_000, 40_000);
+        match kinds.pauses && (!kinds.store || world.permille(500)) {
+            true => pause(&world, leader, wait),
+            false => lose_store(&world, leader, wait),
+        }
+    }
 }
 
 /// Changes the error rates of network, store and disks.

@@ -22,18 +22,19 @@
 //! - searches (`search`): which events are found, not how they are read.
 //!
 //! Checked invariants, numbered as in the study: (1) an acknowledged event is not lost, with as many lost
-//! disks as its level allows; (2) no event and no record is in two buckets, and positions never go back;
-//! (3) epochs grow, and each has one owner; (4) a search finds each acknowledged event once, or reports
-//! that it is incomplete. Exempt are events of an indexer that joined after the search head last heard of
-//! the leader, or in the ten seconds before; (6) when faults are over, the cluster comes to rest; (7) a
-//! step decides at most once for each indexer; (8) no object of a committed bucket is deleted; (9) a rolling
-//! restart never restarts all processes that have the journal of an indexer or a copy of it at the same
-//! time, while events are in no bucket. Not checked: (5) which process reads which bucket. Further ones:
-//! (10) at any moment, packs and log of the catalog have the headers that have entries of their own, unless a
-//! release without packs has written since, and an opened catalog is the one that was written; (11) a disk
-//! that was not copied keeps its identity, and at the end each identity has one process. Events that only one
-//! of two processes with an identity has are exempt from (4) until they are stored, and those that a process
-//! with a new identity stores because no bucket had them from (2).
+//! disks as its level allows; (2) no event and no record is in two buckets, and positions never go back; (3)
+//! epochs grow, each has one owner, and the catalog takes no bucket of an owner of an earlier one; (4) a
+//! search finds each acknowledged event once, or reports that it is incomplete. Exempt are events of an
+//! indexer that joined after the search head last heard of the leader, or in the ten seconds before; (6) when
+//! faults are over, the cluster comes to rest; (7) a step decides at most once for each indexer; (8) no
+//! object of a committed bucket is deleted; (9) a rolling restart never restarts all processes that have the
+//! journal of an indexer or a copy of it at the same time, while events are in no bucket. Not checked: (5)
+//! which process reads which bucket. Further ones: (10) at any moment, packs and log of the catalog have the
+//! headers that have entries of their own, unless a release without packs has written since, and an opened
+//! catalog is the one that was written; (11) a disk that was not copied keeps its identity, and at the end
+//! each identity has one process. Events that only one of two processes with an identity has are exempt from
+//! (4) until they are stored, and those that a process with a new identity stores because no bucket had them
+//! from (2).
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod adoption;
@@ -78,7 +79,8 @@ pub enum Mutant {
     ReleasesBeforeCommit,
     /// A hot bucket is hidden before the catalog has it.
     HidesBeforeCommit,
-    /// An indexer that returns does not wait for the one that has taken it over.
+    /// An indexer that returns neither waits for the one that has taken it over, nor checks that it owns its
+    /// sets.
     StartsBesideTheNewOwner,
     /// A replay leaves out a record.
     ReplaysFromWrongPosition,
@@ -108,7 +110,7 @@ pub enum Mutant {
     GapsOfTheLogAreNotSeen,
     /// A start does not compare its incarnation with the catalog, and a process not with later ones.
     IgnoresIncarnations,
-    /// The number of a start is noted on the disk only after the catalog has it.
+    /// The number of a start is noted on the disk only after the catalog has it, up to two seconds later.
     NotesNumbersLate,
     /// The journal of a process with a new identity is not compared with the buckets.
     SplitsWithoutComparison,
@@ -148,12 +150,17 @@ impl Mutant {
     #[must_use]
     pub fn faults(self) -> Kinds {
         match self {
-            Self::StartsBesideTheNewOwner => Kinds { kills: true, pauses: true, ..Kinds::NONE },
-            Self::PacksAreNotFenced => Kinds { pauses: true, store: true, ..Kinds::NONE },
+            Self::CommitsOfOldEpochs => Kinds { pauses: true, network: true, ..Kinds::NONE },
+            Self::StartsBesideTheNewOwner => {
+                Kinds { kills: true, network: true, store: true, ..Kinds::NONE }
+            }
+            Self::PacksAreNotFenced => Kinds { pauses: true, ..Kinds::NONE },
             Self::GapsOfTheLogAreNotSeen => {
                 Kinds { kills: true, pauses: true, releases: true, ..Kinds::NONE }
             }
-            Self::NotesNumbersLate => Kinds { kills: true, network: true, ..Kinds::NONE },
+            Self::NotesNumbersLate => {
+                Kinds { kills: true, power: true, pauses: true, network: true, ..Kinds::NONE }
+            }
             Self::IgnoresIncarnations | Self::SplitsWithoutComparison => {
                 Kinds { kills: true, pauses: true, twins: true, ..Kinds::NONE }
             }

@@ -15,7 +15,7 @@ use crate::world::World;
 use crate::{Mutant, supervisor};
 
 /// Number of writes and changed headers after which the headers are packed.
-const CHANGES: usize = 60;
+const CHANGES: usize = 24;
 /// One pack at a time, so that processes end between any two of them.
 const TOGETHER: usize = 1;
 

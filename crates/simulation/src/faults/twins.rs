@@ -82,8 +82,8 @@ fn copy(world: &World, original: Pid, loses_power: bool) {
     state.truth.copied.extend([original, TWIN]);
 }
 
-/// Lets a process that hangs go on after the one over the copy has begun. Not simulated: an original that goes
-/// on first, so that a copy with its last number lacks what it acknowledges.
+/// Lets a process that hangs go on after the one over the copy has begun. Not simulated: an original that
+/// goes on first, so that a copy with its last number lacks what it acknowledges.
 async fn hold(world: &Arc<World>, (original, life): (Pid, Life), until: Duration) {
     let id = world.id_of(original).to_string();
     let recorded = || world.state().database.state.document("incarnation", &id);

@@ -38,7 +38,7 @@ pub(super) async fn begin(
     if world.is(Mutant::IgnoresIncarnations) {
         return Ok(Incarnation { indexer: id, number: Uuid::nil() });
     }
-    let directory = Disk { world: Arc::clone(world), pid };
+    let directory = Disk { world: Arc::clone(world), life: life.clone(), pid };
     let has_records = {
         let state = world.state();
         let machine = state.machines.get(&pid);
@@ -80,6 +80,7 @@ async fn runs_elsewhere(
 /// The disk of a machine, as the directory of a process.
 struct Disk {
     world: Arc<World>,
+    life: Life,
     pid: Pid,
 }
 
@@ -91,10 +92,18 @@ impl Directory for Disk {
     }
 
     fn note(&self, noted: &Noted) -> Result<(), Infallible> {
-        let is_late = self.world.is(Mutant::NotesNumbersLate);
-        if !(is_late && !noted.begun.is_empty()) {
-            let mut state = self.world.state();
-            state.machines.entry(self.pid).or_default().noted = Some(noted.clone());
+        let is_recorded = noted.begun.is_empty();
+        let (world, pid, noted) = (Arc::clone(&self.world), self.pid, noted.clone());
+        let write = move |world: &World| {
+            world.state().machines.entry(pid).or_default().noted = Some(noted);
+        };
+        if !self.world.is(Mutant::NotesNumbersLate) {
+            write(&world);
+        } else if is_recorded {
+            self.life.spawn(async move {
+                world.sleep(0, 2_000).await;
+                write(&world);
+            });
         }
         Ok(())
     }
@@ -115,7 +124,8 @@ impl Directory for Disk {
             }
             machine.id = Some(to);
             machine.noted = Some(Noted::new(to, Some(from)));
-            // Its former numbers were lost with a disk: a control plane that was replaced may show one of them.
+            // Its former numbers were lost with a disk: a control plane that was replaced may show one of
+            // them.
             let is_expected = state.truth.copied.contains(&pid) || machine.losses > 0;
             state.truth.copied.insert(pid);
             is_expected
