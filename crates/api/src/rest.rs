@@ -249,8 +249,8 @@ async fn read_body(State(state): State<Arc<ApiState>>, request: Request, next: N
 }
 
 /// Handles a request with an archive of apps to its end: a client that disconnects once it has sent all of it
-/// stops neither the installation nor its record in the audit trail. An archive of unknown length is left out:
-/// if its connection is given up, it ends like one that is complete.
+/// stops neither the installation nor its record in the audit trail. An archive of unknown length is left
+/// out: if its connection is given up, it ends like one that is complete.
 async fn outlast_sender(request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let has_archive = request.method() == Method::POST && (takes_app(path) || takes_bundle(path));
