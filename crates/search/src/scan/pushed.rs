@@ -37,17 +37,25 @@ impl PhysicalOptimizerRule for ComputedInScans {
         plan: Arc<dyn ExecutionPlan>,
         _: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_down(|node| {
-            let moved = if let Some(filter) = node.downcast_ref::<FilterExec>() {
-                without(filter)?
-            } else if let Some(projection) = node.downcast_ref::<ProjectionExec>() {
-                with_columns(projection)?
-            } else {
-                None
+        // All filters first: a projection above a filter has columns of the scan only once the filter has
+        // moved, and a filter over such columns does not move any more.
+        let moved = plan.transform_down(|node| {
+            let instead = match node.downcast_ref::<FilterExec>() {
+                Some(filter) => moved(filter)?,
+                None => None,
             };
-            Ok(moved.map_or_else(|| Transformed::no(node), Transformed::yes))
-        })
-        .data()
+            Ok(instead.map_or_else(|| Transformed::no(node), Transformed::yes))
+        });
+        moved
+            .data()?
+            .transform_down(|node| {
+                let instead = match node.downcast_ref::<ProjectionExec>() {
+                    Some(projection) => with_columns(projection)?,
+                    None => None,
+                };
+                Ok(instead.map_or_else(|| Transformed::no(node), Transformed::yes))
+            })
+            .data()
     }
 
     fn name(&self) -> &'static str {
@@ -57,17 +65,6 @@ impl PhysicalOptimizerRule for ComputedInScans {
     fn schema_check(&self) -> bool {
         true
     }
-}
-
-/// Returns the plan that replaces a filter, with values as columns of the scan; `None` if the filter stays.
-fn without(filter: &FilterExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    let Some(plan) = moved(filter)? else { return Ok(None) };
-    // The rule visits only the inputs of a plan that it has replaced.
-    let columns = match plan.downcast_ref::<ProjectionExec>() {
-        Some(projection) => with_columns(projection)?,
-        None => None,
-    };
-    Ok(Some(columns.unwrap_or(plan)))
 }
 
 /// Returns the plan without a filter, or without a part of it, that its scan applies; `None` if no part is
