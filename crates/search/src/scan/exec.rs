@@ -39,10 +39,10 @@ use super::hot::HotFilters;
 use super::passed::{ComputedValues, PassedRows};
 use super::prune::Pruning;
 use super::queue::{Piece, Queue};
-use super::selectivity::{SPARSE_ROWS, may_gain, sampled};
+use super::selectivity::{are_few, may_gain, sampled};
 use super::slice::Slices;
 use super::stale::Stale;
-use super::unit::{FieldPlace, Known, Opened, Stored, StoredPart, Unit, span_of_granules};
+use super::unit::{FieldPlace, Known, Opened, Sparse, Stored, StoredPart, Unit, span_of_granules};
 use super::wanted::Wanted;
 use super::work::{Early, Origin, Output, ResidualFilters, Work};
 use crate::control::ScanControl;
@@ -200,7 +200,7 @@ impl Scan {
             drop(timer);
             let counted = counted.map_err(|error| unreadable(header, error))?;
             let rows = self.note_counted(&counted);
-            let mut parts = self.pieces(header, &reader, &counted.rest, false);
+            let mut parts = self.pieces(header, &reader, &counted.rest, Sparse::default());
             parts.extend((rows > 0).then_some(Opened::Counted(rows)));
             return Ok(parts);
         }
@@ -210,7 +210,7 @@ impl Scan {
         self.work.prune_by_bounds(&reader, &place, &mut granules);
         self.report.granules_pruned_by_bounds.fetch_add((before - granules.len()) as u64, Relaxed);
         let terms = self.pruning.terms(&stale);
-        let mut sparse = false;
+        let mut sparse = Sparse::default();
         // The term index is read only if it can exclude granules that would be read.
         if terms != TermQuery::All
             && !granules.is_empty()
@@ -222,7 +222,9 @@ impl Scan {
             let found = found.map_err(|error| unreadable(header, error))?;
             // Both numbers are of the whole bucket, before time and bounds remove granules. The index knows
             // words, not fields: where few rows have the word, a granule often has it in another field only.
-            sparse = found.rows <= found.granules.len() as u64 * SPARSE_ROWS;
+            sparse.rows = are_few(&found);
+            sparse.texts =
+                sparse.rows && self.has_few_texts(header, &reader, &stale, &terms).await?;
             granules.intersect(&found.granules);
         }
         if granules.is_empty() {
@@ -239,7 +241,7 @@ impl Scan {
         header: &Arc<BucketHeader>,
         reader: &Arc<BucketReader>,
         granules: &GranuleSet,
-        sparse: bool,
+        sparse: Sparse,
     ) -> Vec<Opened> {
         self.report.granules_read.fetch_add(granules.len() as u64, Relaxed);
         let numbers: Vec<usize> = granules.iter().collect();
@@ -333,7 +335,7 @@ impl Scan {
         let stale = Stale::of(header.id, &reader, self.work.knowledge());
         let sent = reader.sent_columns();
         let source = Arc::new(Source { header, reader, stale, sent });
-        if let Some(kept) = self.kept(&source, &granules, &residual, sparse) {
+        if let Some(kept) = self.kept(&source, &granules, &residual, sparse.texts) {
             return Box::pin(self.kept_rows(source, granules, kept)).await;
         }
         let of = Arc::clone(&source);
@@ -342,7 +344,7 @@ impl Scan {
             let reading = self.read(&source, &granules, None, residual).await?;
             return Ok(PartRows::Reading(self.processed(source, reading)));
         };
-        let mut tested = if sparse { Some(true) } else { self.is_tested(&source, &early) };
+        let mut tested = if sparse.rows { Some(true) } else { self.is_tested(&source, &early) };
         let mut sample = None;
         let mut left = granules;
         if tested.is_none()

@@ -6,12 +6,12 @@
 //! filters has its own share: there are few, as most buckets of an index leave the same filters. A wrong
 //! share costs time only: the filters are the same in both ways.
 
-use bucket::GranuleSet;
+use bucket::{Found, GranuleSet};
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
 /// Matching rows per granule up to which small columns are tested first (docs/decisions/0009).
-pub(super) const SPARSE_ROWS: u64 = 32;
+const SPARSE_ROWS: u64 = 32;
 
 /// The number of rows of a granule of default size, to which [`SPARSE_ROWS`] refers.
 const GRANULE_ROWS: u64 = 1_024;
@@ -55,6 +55,11 @@ impl Selectivity {
         let seen = sets.get(filters).filter(|seen| seen.rows >= SAMPLE_ROWS as u64)?;
         Some(seen.passed * GRANULE_ROWS <= seen.rows * SPARSE_ROWS)
     }
+}
+
+/// Whether so few rows match that testing first pays off, according to the term index.
+pub(super) fn are_few(found: &Found) -> bool {
+    found.rows <= found.granules.len() as u64 * SPARSE_ROWS
 }
 
 /// Whether a test that reads columns of `tested` bytes, before columns of `rest` bytes, may save enough. Both

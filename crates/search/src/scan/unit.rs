@@ -147,8 +147,17 @@ pub(super) struct StoredPart {
     pub(super) header: Arc<BucketHeader>,
     pub(super) reader: Arc<BucketReader>,
     pub(super) granules: GranuleSet,
-    /// Whether only few of the rows match, according to the term index.
-    pub(super) sparse: bool,
+    pub(super) sparse: Sparse,
+}
+
+/// Whether few rows of a bucket match, according to its term index. For the words of host, source and source
+/// type, it has the granules, but no numbers of rows: a source type of all rows counts as one row of each.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Sparse {
+    /// Whether few rows have all words.
+    pub(super) rows: bool,
+    /// Whether few rows have the words that their texts must have.
+    pub(super) texts: bool,
 }
 
 impl Opened {

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use arrow::array::{BooleanArray, BooleanBufferBuilder, RecordBatch, RecordBatchOptions};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::Schema;
-use bucket::{BucketReader, GranuleSet};
+use bucket::{BucketReader, GranuleSet, TermQuery};
 use datafusion::error::{DataFusionError, Result};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use model::BucketHeader;
@@ -19,6 +19,7 @@ use super::{PartRows, Reading, Rows, Scan, Source, StoredRows, place_in};
 use crate::readers::unreadable;
 use crate::scan::computed::ComputedColumn;
 use crate::scan::passed::{FEW, Found, OfGranules};
+use crate::scan::selectivity::are_few;
 use crate::scan::stale::Stale;
 use crate::scan::unit::{FieldPlace, Known};
 use crate::scan::work::{KeptPart, Origin, ResidualFilters};
@@ -116,6 +117,27 @@ impl Scan {
             self.work.are_bounds(&filters.rest)
                 && self.passed.has_all(&filters.identity, header.id, granules)
         })
+    }
+
+    /// Whether few rows have the words that their texts must have, given that few seem to have all `terms`.
+    /// Only searches of which something may be remembered need to know; others look up no more words.
+    pub(super) async fn has_few_texts(
+        &self,
+        header: &BucketHeader,
+        reader: &BucketReader,
+        stale: &Stale,
+        terms: &TermQuery,
+    ) -> Result<bool> {
+        if !self.work.may_be_kept() {
+            return Ok(true);
+        }
+        let texts = self.pruning.text_terms(stale);
+        if texts == TermQuery::All || texts == *terms {
+            return Ok(texts == *terms);
+        }
+        let _timer = self.report.times.during(Phase::Terms);
+        let found = reader.find_rows(&texts).await;
+        Ok(are_few(&found.map_err(|error| unreadable(header, error))?))
     }
 
     /// Returns the rows of granules that pass the filters.

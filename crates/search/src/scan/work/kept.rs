@@ -62,6 +62,14 @@ impl Work {
         self.computed_filter().filter(|_| residual.computed)
     }
 
+    /// Whether anything may be remembered of the rows: there are costly filters or computed columns.
+    pub(in crate::scan) fn may_be_kept(&self) -> bool {
+        let cost: usize = self.conjuncts.iter().map(|conjunct| conjunct.cost).sum();
+        let is_computed = |view: &View| matches!(view, View::Computed(_));
+        let has_columns = self.outputs.iter().any(|output| is_computed(&output.view));
+        self.computed.is_some() || has_columns || cost >= COSTLY
+    }
+
     /// Splits the filters of a part of a bucket into those whose passing rows are remembered and the others;
     /// `None` if they are not costly, and are not before remembered values (`for_values`), or more than the
     /// bounds of the time is left before these. Those that are remembered can be recognized in later
