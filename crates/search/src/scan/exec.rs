@@ -700,10 +700,11 @@ impl DisplayAs for BucketScanExec {
             !self.scan.wanted.is_all() && !self.scan.oldest_first,
             self.scan.oldest_first
         )?;
-        match self.scan.work.computed_filter() {
-            Some(filter) => write!(f, ", filter={filter}"),
-            None => Ok(()),
+        if let Some(filter) = self.scan.work.computed_filter() {
+            write!(f, ", filter={filter}")?;
         }
+        let mut conditions = self.scan.work.conditions_on_computed();
+        conditions.try_for_each(|condition| write!(f, ", filter={condition}"))
     }
 }
 

@@ -57,6 +57,15 @@ impl Work {
         self.computed.as_deref()
     }
 
+    /// Returns the conditions on computed fields that are short enough to be among the other filters.
+    pub(in crate::scan) fn conditions_on_computed(
+        &self,
+    ) -> impl Iterator<Item = &Arc<dyn PhysicalExpr>> {
+        let is_computed =
+            |conjunct: &&Conjunct| conjunct.identity.as_deref().is_some_and(Identity::has_marked);
+        self.conjuncts.iter().filter(is_computed).map(|conjunct| &conjunct.expr)
+    }
+
     /// Returns the filter over computed values if it has to be evaluated.
     pub(super) fn computed(&self, residual: &ResidualFilters) -> Option<&ComputedFilter> {
         self.computed_filter().filter(|_| residual.computed)
